@@ -82,12 +82,12 @@ func (l *loader) checkDelimiters() {
 	if l.Sound("data.format") && !slices.Contains(textFormats, l.job.Data.Format) {
 		return
 	}
-	if l.Sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
+	if l.Sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n\x00") || d[0] >= 0x80) {
 		hint := ""
 		if d == `\t` || d == "tab" || d == "TAB" {
 			hint = fmt.Sprintf("; a tab is written %s", schema.Instead("data.delimiter", l.Given["data.delimiter"], `"\t"`))
 		}
-		l.FaultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end%s", nearest.Quote(d), hint)
+		l.FaultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark, a line end or a null character%s", nearest.Quote(d), hint)
 		return
 	}
 	for i, null := range l.job.Data.NullValues {

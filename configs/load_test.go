@@ -113,6 +113,14 @@ func TestTabIsExplained(t *testing.T) {
 	}
 }
 
+// The schema of a file takes a null character for the default of the format, so it cannot be chosen.
+func TestNullIsNoDelimiter(t *testing.T) {
+	_, err := Parse("small.yaml", []byte(smallJob), LoadOptions{Set: []string{`data.delimiter="\0"`}, Env: noEnv})
+	if want := `data.delimiter: "\0" is not a delimiter`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // The generator's columns suit the index formats: one index for a dense column,
 // one for each value of a field.
 func TestGeneratedIndices(t *testing.T) {

@@ -109,6 +109,7 @@ func (s *stream) releaseParquet(o *openParquetFile) error {
 func (s *stream) closeParquet() error {
 	var faults []error
 	for open := range s.mu.parquet {
+		delete(s.mu.parquet, open)
 		if err := open.Close(); err != nil {
 			faults = append(faults, fmt.Errorf("reader: close %s: %w", open.URI(), err))
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/rowschema"
 )
 
 // The files in testdata were written by pyarrow 22: columns y (bool), nothing (of null type), half
@@ -232,5 +234,49 @@ func TestNotAParquetFile(t *testing.T) {
 		if _, err = ColumnNames(t.Context(), testOptions(s, write(t, t.TempDir(), "a.parquet", c.data))); !errors.As(err, &input) {
 			t.Errorf("%s: names: %v", name, err)
 		}
+	}
+}
+
+// TestEmptyTextIsMissing checks that an empty text in a column of numbers is a missing value in
+// Parquet, as it is in CSV.
+func TestEmptyTextIsMissing(t *testing.T) {
+	type row struct {
+		Y string `parquet:"y"`
+		A string `parquet:"a"`
+		B string `parquet:"b"`
+		C string `parquet:"c"`
+	}
+	rows := []row{{"1", "", "2", "9"}, {"0", "3", " ", ""}, {"1", "4", "6", " \t"}, {"0", "x", "", ""}, {"0", "", "-", ""}, {"1", "", "", "y"}}
+	var csv strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&csv, "%s,%s,%s,%s\n", r.Y, r.A, r.B, r.C)
+	}
+	columns := func() []Column {
+		return []Column{
+			{Name: "y", Role: RoleLabel}, {Name: "a", Role: RoleDense, Missing: 7},
+			{Name: "b", Role: RoleDense, Indicator: true, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize}}},
+			{Name: "c", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{6}}}},
+		}
+	}
+	var got []string
+	for _, o := range []Options{
+		testOptions(Schema{Format: FormatCSV, Columns: columns()}, write(t, t.TempDir(), "data", []byte(csv.String()))),
+		testOptions(Schema{Format: FormatParquet, Columns: columns()}, writeParquet(t, t.TempDir(), "data", rows)),
+	} {
+		s, err := Scan(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Apply(&o.Schema); err != nil {
+			t.Fatal(err)
+		}
+		passes, counts := mustRead(t, o)
+		got = append(got, fmt.Sprintf("%+v, %d bad rows\n%s", s.Columns, counts.BadRows, strings.Join(described(passes), "\n")))
+	}
+	if !strings.Contains(got[0], "3 bad rows\n1 [7 -1 0] [ ") {
+		t.Errorf("csv: %s", got[0])
+	}
+	if got[1] != got[0] {
+		t.Errorf("parquet: %s\ncsv: %s", got[1], got[0])
 	}
 }

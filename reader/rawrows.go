@@ -123,7 +123,7 @@ func (r *RawReader) Counts() Counts { return r.rows.snapshot() }
 // Stored says how the input stores the columns.
 func (r *RawReader) Stored() []Stored { return storedIn(r.rows.stream.files, len(r.names)) }
 
-// Close stops reading.
+// Close stops reading. It fails if an open file of Parquet has changed. A second Close does nothing.
 func (r *RawReader) Close() error { return r.rows.close() }
 
 // Refuse counts the last row as bad, because it cannot be written.

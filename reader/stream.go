@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -245,8 +246,9 @@ func (w *worker) lose(d faults.Damage) {
 	w.block.lost = &d
 }
 
-// decodeRange decodes the lines that start in a byte range of a file.
-func (w *worker) decodeRange() error {
+// decodeRange decodes the lines that start in a byte range of a file. Lines does not read beyond the
+// range, so it is Close that notices that the file has changed meanwhile.
+func (w *worker) decodeRange() (err error) {
 	u := w.unit
 	// The byte before the range tells whether a line starts with the range.
 	from := max(u.start-1, 0)
@@ -254,7 +256,7 @@ func (w *worker) decodeRange() error {
 	if err != nil {
 		return err
 	}
-	defer raw.Close()
+	defer func() { err = cmp.Or(err, raw.Close()) }()
 	w.lines.Reset(raw, from, u.end, w.stream.options.MaxLineBytes)
 	if u.start > 0 {
 		if err := w.lines.SkipLine(); err != nil {

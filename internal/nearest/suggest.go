@@ -36,5 +36,5 @@ func Quote(s string) string {
 	if len(s) > shown {
 		s = strings.ToValidUTF8(s[:shown], "") + "…"
 	}
-	return `"` + strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`, `"`, `\"`).Replace(s) + `"`
+	return `"` + strings.NewReplacer("\x00", `\0`, "\n", `\n`, "\t", `\t`, "\r", `\r`, `"`, `\"`).Replace(s) + `"`
 }

@@ -179,6 +179,9 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.in.Close(); err != nil { // the input has changed, so the files must not appear
+		return nil, err
+	}
 	if err := reader.CloseAll(c.files); err != nil {
 		return nil, fmt.Errorf("reader: %w", err)
 	}

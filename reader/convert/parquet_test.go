@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/reader"
 	"aibox/reader/rowschema"
+	"aibox/reader/source"
 )
 
 // convertFile converts one file without a job and returns the summary.
@@ -218,6 +221,33 @@ func TestRowsThatCannotBeWritten(t *testing.T) {
 		if _, err := Run(context.Background(), o); !errors.As(err, &over) {
 			t.Errorf("%s: %v, want a BadRowsError", name, err)
 		}
+	}
+}
+
+// TestChangedInputWithLimit checks that no file appears if the input changed before Limit ended the
+// reading in the middle of a file of Parquet.
+func TestChangedInputWithLimit(t *testing.T) {
+	type row struct {
+		Y string `parquet:"y"`
+	}
+	rows := slices.Repeat([]row{{"1"}}, 1000)
+	rows[0].Y = "x" // a bad row
+	in := writeParquet(t, rows, parquet.MaxRowsPerRowGroup(10))
+	out := filepath.Join(t.TempDir(), "out.parquet")
+	s := reader.Schema{Format: reader.FormatParquet, Columns: []reader.Column{{Name: "y", Role: reader.RoleLabel}}, Label: reader.LabelRule{Column: "y", Op: ">=", Value: 1}}
+	o := Options{From: testOptions(s, in), Format: reader.FormatParquet, To: []string{out}}
+	later := time.Now().Add(time.Second)
+	o.From.Quarantine, o.From.QuarantineRows = writerFunc(func(p []byte) (int, error) { return len(p), os.Chtimes(in, later, later) }), 1
+	o.From.Limit = 5
+	if _, err := Run(t.Context(), o); !errors.Is(err, source.ErrChanged) || strings.Count(err.Error(), source.ErrChanged.Error()) != 1 {
+		t.Errorf("the error is %v, want %v, once", err, source.ErrChanged)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v", out, err)
+	}
+	o.From.Quarantine = nil
+	if summary, err := Run(t.Context(), o); err != nil || summary.Written[0] != 5 {
+		t.Errorf("without a change: %+v, %v", summary, err)
 	}
 }
 

@@ -254,6 +254,27 @@ func TestChangedLocal(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
+
+	// Written again after the bytes that were read, whose reader then reads no further.
+	dir = tree(t, "0123456789")
+	if files, err = s.Expand(ctx, []string{dir}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = s.OpenRange(ctx, files[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0].URI, []byte("9876543210"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if later := time.Now().Add(time.Second); os.Chtimes(files[0].URI, later, later) != nil {
+		t.Fatal("chtimes")
+	}
+	if err := r.Close(); !errors.Is(err, ErrChanged) {
+		t.Errorf("Close returned %v, want %v", err, ErrChanged)
+	}
 }
 
 func TestCreateLocal(t *testing.T) {

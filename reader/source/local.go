@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ type localReader struct {
 	file   *os.File
 	data   fileData // the file, perhaps past the page cache
 	offset int64
-	whole  bool // the end was reached, and the file was then still as listed
+	end    error // io.EOF, or how the file has changed; nil: Read has not reached its end
 }
 
 func (r *localReader) Read(p []byte) (int, error) {
@@ -195,13 +196,10 @@ func (r *localReader) Read(p []byte) (int, error) {
 	}
 	left := r.f.Size - r.offset
 	if left == 0 {
-		if !r.whole {
-			if err := unchangedLocal(r.file, r.f); err != nil {
-				return 0, err
-			}
-			r.whole = true
+		if r.end == nil {
+			r.end = cmp.Or(unchangedLocal(r.file, r.f), io.EOF)
 		}
-		return 0, io.EOF
+		return 0, r.end
 	}
 	n, err := r.data.ReadAt(p, r.offset) // the file may have grown
 	n = int(min(int64(n), left))
@@ -210,9 +208,17 @@ func (r *localReader) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if errors.Is(err, io.EOF) {
-		return 0, endsEarly(r.f, r.offset)
+		r.end = endsEarly(r.f, r.offset)
+		return 0, r.end
 	}
 	return 0, fsys.OSError("read", r.f.URI, err)
 }
 
-func (r *localReader) Close() error { return r.data.Close() }
+// Close fails if the file changed before Read reached its end, because the bytes that were read may
+// be a mixture of old and new ones.
+func (r *localReader) Close() error {
+	if r.end != nil {
+		return r.data.Close()
+	}
+	return errors.Join(unchangedLocal(r.file, r.f), r.data.Close())
+}

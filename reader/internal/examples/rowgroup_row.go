@@ -9,6 +9,7 @@ import (
 
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/parquetcolumn"
+	"aibox/reader/number"
 )
 
 // Decode appends the next row's example to the list. All columns move to the next
@@ -57,10 +58,13 @@ func (r *RowGroup) next(c *parquetcolumn.Column) *parquet.Value {
 	}
 }
 
-// number returns a value as a number. If it is none, the row is bad.
+// number returns a value as a number. If it is none, the row is bad, unless the value is an empty
+// text: that is a missing value, as in the other formats.
 func (r *RowGroup) number(c *parquetcolumn.Column, v *parquet.Value, column string) (x float64, ok bool) {
 	if x, ok = c.Number(v); !ok {
-		r.bad = faults.Fault{Reason: faults.ReasonNumber, Column: column, Cell: c.Text(v)}
+		if text := c.Text(v); len(number.Trim(text)) > 0 {
+			r.bad = faults.Fault{Reason: faults.ReasonNumber, Column: column, Cell: text}
+		}
 	}
 	return x, ok
 }
@@ -125,7 +129,7 @@ func (r *RowGroup) decodeDense(l *List) {
 				r.bad = d.addDenseNumber(l, x, c.Text(v))
 			}
 		}
-		if c.Seen() == 0 {
+		if len(l.Dense) == at+i && r.bad.Reason == faults.None {
 			l.Dense = append(l.Dense, d.missing)
 		}
 	}
@@ -149,6 +153,7 @@ func (r *RowGroup) decodeFields(l *List) {
 }
 
 func (r *RowGroup) decodeStats(l *List) {
+	at := len(l.Stats)
 	for i, c := range r.stats {
 		s := &r.p.Stats[i]
 		for v := r.next(c); v != nil; v = r.next(c) {
@@ -156,7 +161,7 @@ func (r *RowGroup) decodeStats(l *List) {
 				r.bad = s.addStatNumber(l, x, c.Text(v))
 			}
 		}
-		if c.Seen() == 0 {
+		if len(l.Stats) == at+i && r.bad.Reason == faults.None {
 			l.Stats = append(l.Stats, math.NaN())
 		}
 	}
@@ -201,9 +206,9 @@ func (r *RowGroup) decodeText(l *List, i int, c *parquetcolumn.Column) {
 // where the column has a separator, or a bucket.
 func (r *RowGroup) addValues(field *fieldColumn, c *parquetcolumn.Column, l *List, v *parquet.Value) faults.Fault {
 	if field.steps != nil {
-		x, ok := c.Number(v)
+		x, ok := r.number(c, v, field.name)
 		if !ok {
-			return faults.Fault{Reason: faults.ReasonNumber, Column: field.name, Cell: c.Text(v)}
+			return r.bad
 		}
 		key, f := field.bucketOf(x, c.Text(v))
 		if f.Reason == faults.None {

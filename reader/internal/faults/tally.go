@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -110,8 +111,23 @@ func (t *Tally) InputRows() int64 { return t.pace.rows }
 func (t *Tally) Rows(n int) { t.pace.inUnit += int64(n) }
 
 // Bad counts one bad row, the rows-th row of the input. It returns a *BadRowsError when a limit is
-// exceeded, whatever the rest of the input turns out to be, or the quarantine's write error.
-func (t *Tally) Bad(row BadRow, rows int64) error { return t.bad.add(row, rows) }
+// exceeded, whatever the rest of the input turns out to be, a *LostDataError when one is exceeded
+// together with the lost rows, or the quarantine's write error.
+func (t *Tally) Bad(row BadRow, rows int64) error {
+	if err := t.bad.add(row, rows); err != nil {
+		return err
+	}
+	return t.checkRows()
+}
+
+// checkRows applies the limit on the number of bad rows, to which lost ones count.
+func (t *Tally) checkRows() error {
+	if most := t.limits.BadRows; most >= 0 && t.bad.total+t.loss.rows > most {
+		limit := fmt.Sprintf("%s, since %d rows are bad and %d are lost", limitOfBadRows(most), t.bad.total, t.loss.rows)
+		return t.loss.failure(t.loss.total, limit)
+	}
+	return nil
+}
 
 // LongLine takes a bad row that is longer than limits.LineBytes: where it begins, how many of its bytes
 // are in its unit, and whether it goes on in the next one.
@@ -146,10 +162,7 @@ func (t *Tally) lose(firstLine int64, d *Damage, inFile, inInput SoFar) error {
 	if err := t.loss.add(t.file, firstLine, d, inFile, inInput); err != nil {
 		return err
 	}
-	if most := t.limits.BadRows; most >= 0 && t.bad.total+t.loss.rows > most {
-		return t.loss.failure(t.loss.total, limitOfBadRows(most))
-	}
-	return nil
+	return t.checkRows()
 }
 
 // Enter ends the current file and starts the next one. so is what was read of the input before it.

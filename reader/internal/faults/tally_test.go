@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 
 	"aibox/reader/source"
@@ -104,6 +105,35 @@ func TestTallyGoesOn(t *testing.T) {
 			}
 			if written.String() != quarantine.String() {
 				t.Errorf("%s, from unit %d: the quarantine has\n%s, not\n%s", name, at, &written, &quarantine)
+			}
+		}
+	}
+}
+
+// TestLostRowsCountAsBadRows checks that lost rows count for the limit on the number of bad rows,
+// whether the loss comes before the bad rows or after them.
+func TestLostRowsCountAsBadRows(t *testing.T) {
+	for _, lostFirst := range []bool{false, true} {
+		for bad, wantErr := range map[int]bool{2: false, 3: true} {
+			l := Limits{BadRows: 10, BadFraction: -1, LostFraction: -1}
+			tally := New(l, Input{Bytes: 1000, Files: 1}, nil, 0, slog.New(slog.DiscardHandler))
+			tally.Restore(source.File{URI: "a", Size: 1000}, &State{InputRows: -1}, &Counts{}, 0)
+			lose := func() error { return tally.Lose(1, &Damage{Bytes: 300, Rows: 8}, SoFar{Rows: 20, Bytes: 500}) }
+			var err error
+			if lostFirst {
+				err = lose()
+			}
+			for i := 0; i < bad && err == nil; i++ {
+				err = tally.Bad(BadRow{URI: "a", Reason: ReasonNumber}, int64(i+1))
+			}
+			if !lostFirst && err == nil {
+				err = lose()
+			}
+			var lost *LostDataError
+			if errors.As(err, &lost) != wantErr || !wantErr && err != nil {
+				t.Errorf("lost first: %v, bad rows: %d: %v", lostFirst, bad, err)
+			} else if wantErr && !strings.Contains(err.Error(), "the limit of 10 bad rows (max_bad_rows), since 3 rows are bad and 8 are lost") {
+				t.Errorf("lost first: %v: %v", lostFirst, err)
 			}
 		}
 	}
