@@ -122,7 +122,7 @@ func TestPublishesAfterMissedNight(t *testing.T) {
 // becomes the third of the remote directory.
 func goesBack(t *testing.T, dir, uri string) {
 	t.Helper()
-	if _, _, err := modeldir.Rollback(dir, 0); err != nil {
+	if _, err := modeldir.Rollback(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second one changes nothing
