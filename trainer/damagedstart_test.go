@@ -55,6 +55,38 @@ func TestDamagedStart(t *testing.T) {
 	}
 }
 
+// TestDamagedManifestAtStart checks a machine without models whose remote directory may have a model
+// of an earlier night, but with a damaged manifest. The night must end with an error that says what
+// to do, rather than begin with a new model, whether or not there are models of later nights. Doing
+// that must lead to a new model.
+func TestDamagedManifestAtStart(t *testing.T) {
+	for _, dates := range [][]string{{"2026-11-21"}, {"2026-11-21", "2026-11-23"}} {
+		uri := t.TempDir() + "/remote"
+		before := newMachine(t, uri)
+		for _, date := range dates {
+			before.night(date)
+		}
+		manifests, err := filepath.Glob(filepath.Join(uri, "generations", "*.json"))
+		if err != nil || len(manifests) != len(dates) {
+			t.Fatal(manifests, err)
+		}
+		if err := os.Truncate(manifests[0], 100); err != nil {
+			t.Fatal(err)
+		}
+		m := newMachine(t, uri)
+		_, err = m.train("2026-11-22")
+		if err == nil || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "delete the damaged files if the job is to begin with a new model") || !strings.Contains(err.Error(), manifests[0]) {
+			t.Fatalf("nights %v are there: %v", dates, err)
+		}
+		if err := os.Remove(manifests[0]); err != nil {
+			t.Fatal(err)
+		}
+		if s := m.night("2026-11-22"); s.WarmStart != "" || s.Published == nil {
+			t.Errorf("nights %v are there: started from %q, published %+v", dates, s.WarmStart, s.Published)
+		}
+	}
+}
+
 // TestStartLacksFile checks the error of a night that starts from a model in whose directory a file
 // of the table is missing, or whose catalog is damaged, while output.remote does not have the
 // model: it names the model and says what to do.

@@ -113,7 +113,7 @@ func TestLatestWithoutDates(t *testing.T) {
 	}
 	c.starts("", at+"/m@3")
 	// Going back counts.
-	if _, _, err := modeldir.Rollback(at+"/m", 0); err != nil {
+	if _, err := modeldir.Rollback(at+"/m", 0); err != nil {
 		t.Fatal(err)
 	}
 	c.starts("", at+"/m@3")
@@ -283,7 +283,7 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	if _, err := c.night("2026-11-20"); err == nil || !strings.Contains(err.Error(), "aibox rollback "+at+"/m --to 5") {
 		t.Errorf("no model is published: %v", err)
 	}
-	if _, _, err := modeldir.Rollback(at+"/m", 5); err != nil {
+	if _, err := modeldir.Rollback(at+"/m", 5); err != nil {
 		t.Fatal(err)
 	}
 	c.starts("2026-11-20", at+"/m@5")
@@ -408,11 +408,11 @@ func TestLatestMeanwhile(t *testing.T) {
 func TestNightMovedAway(t *testing.T) {
 	c, at := newChain(t, "AT/{{date}}")
 	c.starts("2026-11-20", "")
-	if _, _, err := modeldir.Rollback(at+"/2026-11-20", 0); err == nil || strings.Contains(err.Error(), "moved away") {
+	if _, err := modeldir.Rollback(at+"/2026-11-20", 0); err == nil || strings.Contains(err.Error(), "moved away") {
 		t.Error(err)
 	}
 	c.starts("2026-11-21", at+"/2026-11-20@1")
-	if _, _, err := modeldir.Rollback(at+"/2026-11-21", 0); err == nil || !strings.Contains(err.Error(), "the current one was made from "+at+"/2026-11-20@1: if "+at+"/2026-11-21 is moved away") {
+	if _, err := modeldir.Rollback(at+"/2026-11-21", 0); err == nil || !strings.Contains(err.Error(), "the current one was made from "+at+"/2026-11-20@1: if "+at+"/2026-11-21 is moved away") {
 		t.Error(err)
 	}
 	if err := os.Rename(at+"/2026-11-21", at+"/bad"); err != nil {

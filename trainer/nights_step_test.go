@@ -68,7 +68,7 @@ func (s *nightStep) run(ctx context.Context, disk *faultyDisk, log *slog.Logger)
 	case "publish":
 		_, err = transfer.Publish(ctx, transfer.PublishOptions{Model: s.Model, Remote: s.Remote, Options: o.transfer()})
 	case "rollback":
-		if _, _, err = modeldir.Rollback(s.Model, s.To); err == nil {
+		if _, err = modeldir.Rollback(s.Model, s.To); err == nil {
 			_, err = transfer.PublishAgain(ctx, s.Model, o.transfer())
 		}
 	case "restore":

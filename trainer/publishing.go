@@ -34,7 +34,7 @@ func (r *run) publishTrained(ctx context.Context) error {
 	}
 	r.log.Info("publishing the model", "remote", uri)
 	name := modeldir.JoinName(dir, s.Generation)
-	o := transfer.PublishOptions{Model: name, Remote: uri, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts.transfer()}
+	o := transfer.PublishOptions{Model: name, Remote: uri, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Newest: true, Options: r.opts.transfer()}
 	out, err := transfer.Publish(ctx, o)
 	if r.notReadable(err) != nil && ctx.Err() == nil { // perhaps for a moment only
 		r.log.Warn("a file of the model's table cannot be read; publishing is tried once more", "error", err)

@@ -3,6 +3,7 @@ package trainer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -122,7 +123,7 @@ func TestPublishesAfterMissedNight(t *testing.T) {
 // becomes the third of the remote directory.
 func goesBack(t *testing.T, dir, uri string) {
 	t.Helper()
-	if _, _, err := modeldir.Rollback(dir, 0); err != nil {
+	if _, err := modeldir.Rollback(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second one changes nothing
@@ -164,6 +165,45 @@ func TestRollbackRemotely(t *testing.T) {
 				t.Errorf("%+v, %v", out, err)
 			}
 		})
+	}
+}
+
+// TestRollbackWhilePublishing checks a rollback while a night publishes its model, before it has
+// looked at the model directory, and after that. The newest model in the remote directory must be
+// the one that the model directory has gone back to, although the rollback has found it there as
+// the newest one.
+func TestRollbackWhilePublishing(t *testing.T) {
+	for _, at := range []string{"publishing the model", "a manifest of the remote directory cannot be read"} {
+		uri := t.TempDir() + "/remote"
+		m := newMachine(t, uri)
+		m.night("2026-11-21")
+		broken := filepath.Join(uri, "snapshots", "000001-0123456789abcdef.json") // for the message
+		if err := errors.Join(os.MkdirAll(filepath.Dir(broken), 0o755), os.WriteFile(broken, []byte("{"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		j, err := m.job("2026-11-22")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rolledBack := false
+		opts := quiet
+		opts.Logger = slog.New(onMessage{quiet.Logger.Handler(), at, func() {
+			if rolledBack {
+				return
+			}
+			rolledBack = true
+			if _, err := modeldir.Rollback(j.Output.ModelDir, 0); err != nil {
+				t.Error(err)
+			}
+			if out, err := transfer.PublishAgain(t.Context(), j.Output.ModelDir, quiet.transfer()); err != nil || !out.Already {
+				t.Errorf("%+v, %v", out, err)
+			}
+		}})
+		s, err := Train(t.Context(), j, opts)
+		if err != nil || !rolledBack || s.Published == nil || s.Published.Generation != 2 {
+			t.Fatalf("%q: rolled back: %v; %+v, %v", at, rolledBack, s, err)
+		}
+		wantRemote(t, uri, []int{3, 2}, []string{"2026-11-21", "2026-11-22"})
 	}
 }
 

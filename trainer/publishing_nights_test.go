@@ -155,7 +155,7 @@ func TestRollbackOfNight(t *testing.T) {
 	sameNextNight(t, m, uri, "2026-11-23", "2026-11-21", set...)
 
 	// It goes forward again, though later nights are there by now.
-	if _, _, err := modeldir.Rollback(dir, 2); err != nil {
+	if _, err := modeldir.Rollback(dir, 2); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer()); err != nil || out == nil || out.Generation != 6 {
@@ -203,8 +203,8 @@ func TestNightsHereAndRemotely(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, to, err := modeldir.Rollback(j.Output.ModelDir, 0); err == nil {
-						did = append(did, fmt.Sprintf("%s back to generation %d of %s", j.Output.ModelDir, to.Number, to.Manifest.Night))
+					if back, err := modeldir.Rollback(j.Output.ModelDir, 0); err == nil {
+						did = append(did, fmt.Sprintf("%s back to generation %d of %s", j.Output.ModelDir, back.To.Number, back.To.Manifest.Night))
 						if _, err := transfer.PublishAgain(t.Context(), j.Output.ModelDir, quiet.transfer()); err != nil {
 							t.Fatal(err)
 						}

@@ -167,7 +167,7 @@ func TestInterruptedNight(t *testing.T) {
 			},
 			"the night before was published again": func(m string) {
 				for _, n := range []int{1, 2} {
-					if _, _, err := modeldir.Rollback(m, n); err != nil {
+					if _, err := modeldir.Rollback(m, n); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -213,7 +213,7 @@ func TestInterruptedNightWithoutItsStart(t *testing.T) {
 // over from that one, and the log names both.
 func TestInterruptedNightStartsOver(t *testing.T) {
 	c, at := interruptedNight(t)
-	if _, _, err := modeldir.Rollback(at+"/m", 1); err != nil {
+	if _, err := modeldir.Rollback(at+"/m", 1); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.starts("2026-11-19", at+"/m@1"); len(s.Resumed) > 0 {
@@ -223,7 +223,7 @@ func TestInterruptedNightStartsOver(t *testing.T) {
 
 	// So it does where the manifest of the model that it went back from is damaged: that is not deleted.
 	c, at = interruptedNight(t)
-	if _, _, err := modeldir.Rollback(at+"/m", 1); err != nil {
+	if _, err := modeldir.Rollback(at+"/m", 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(at+"/m/gen-000002/MODEL.json", []byte("damaged"), 0o644); err != nil {

@@ -325,7 +325,7 @@ func TestNumbersOfRestoredModels(t *testing.T) {
 	m.night("2026-11-22")
 	dir := m.at + "/model"
 	for _, to := range []int{1, 2} { // both get new numbers in the remote directory, 3 and 4
-		if _, _, err := modeldir.Rollback(dir, to); err != nil {
+		if _, err := modeldir.Rollback(dir, to); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer()); err != nil {
@@ -348,8 +348,8 @@ func TestNumbersOfRestoredModels(t *testing.T) {
 		t.Errorf("the models are %s, want %s", strings.Join(got, ", "), want)
 	}
 	// Back to the restored model of night 24, that night again, and night 23 again.
-	if _, to, err := modeldir.Rollback(dir, 0); err != nil || to.Number != 5 {
-		t.Fatalf("back to %d, %v", to.Number, err)
+	if back, err := modeldir.Rollback(dir, 0); err != nil || back.To.Number != 5 {
+		t.Fatalf("back to %d, %v", back.To.Number, err)
 	}
 	if s := m.night("2026-11-24"); s.WarmStart != dir+"@3" || s.Digest != fourth.Digest {
 		t.Errorf("the night again has started from %s\n%s", s.WarmStart, m.log.String())
@@ -369,7 +369,7 @@ func TestInterruptedNightOnARestoredMachine(t *testing.T) {
 	m.night("2026-11-21")
 	want := m.night("2026-11-22").Digest
 	dir := m.at + "/model"
-	if _, _, err := modeldir.Rollback(dir, 1); err != nil {
+	if _, err := modeldir.Rollback(dir, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer()); err != nil { // as number 3

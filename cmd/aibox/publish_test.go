@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"aibox/internal/disk"
+	"aibox/internal/diskfault"
 	"aibox/trainer/generations"
 )
 
@@ -201,6 +203,36 @@ func TestRollbackIsPublished(t *testing.T) {
 	if out := ok(t, "rollback", "model", "--to", "1"); !strings.Contains(out, "already") || !slices.Equal(numbers(), []int{5, 4}) {
 		t.Errorf("%s\n%v", out, numbers())
 	}
+}
+
+// TestRollbackIsPublishedAfterFaults checks a rollback that cannot replace a report at the top of the
+// model directory, or cannot make sure that it is durable. The command must make the model the
+// newest one of the remote directory nevertheless. The first is no error, since the same command
+// would go back by another generation.
+func TestRollbackIsPublishedAfterFaults(t *testing.T) {
+	inNightlyJob(t, "output.remote=far")
+	if err := errors.Join(os.Remove("model/summary.json"), os.MkdirAll("model/summary.json/full", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	o := aibox("rollback", "model")
+	if o.code != exitDone || !strings.Contains(o.stderr, "could not be replaced or deleted; the next run tries again") || !strings.Contains(o.stdout, "generation 1 is the model of model now") || !strings.Contains(o.stdout, "published as far@3") {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	renamed := false
+	diskfault.Inject(func(operation, path string) error {
+		if renamed && operation == "sync directory" && path == "model" {
+			renamed = false
+			return syscall.EIO
+		}
+		renamed = renamed || operation == "rename" && path == "model/MODEL.json"
+		return nil
+	})
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	o = aibox("rollback", "model", "--to", "2")
+	if o.code != exitIO || !strings.Contains(o.stderr, "generation 2 is the model of model now, but a crash of the machine may undo that; `aibox rollback model --to 2` tries again") || !strings.Contains(o.stdout, "published as far@4") {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	wantStates(t, "2 published 2026-11-20 model@1", "1 kept 2026-11-19 ")
 }
 
 // TestNotPublished checks that if the remote directory cannot be written to, only the copy is

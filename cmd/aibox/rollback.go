@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/urfave/cli/v2"
 
@@ -53,29 +55,16 @@ Examples:
 			if c.IsSet("to") && to < 1 {
 				return cliargs.Errorf("%s: --to %d: want the number of a generation; `aibox generations %s` lists them", cliargs.CommandPath(c), to, dir)
 			}
-			before, now, err := modeldir.Rollback(dir, to)
-			if err != nil {
+			log := cmdline.NewLogger(c)
+			back, err := modeldir.Rollback(dir, to)
+			if !back.To.Published {
 				return err
 			}
-			out := rolledBack{ModelDir: dir, Before: before.Number, Now: now.Number}
-			if !c.Bool("json") {
-				if err := out.print(c.App.Writer); err != nil {
-					return err
-				}
+			for _, err := range back.Leftovers {
+				log.Warn("the model directory has gone back to this model, but some files at its top could not be replaced or deleted; the next run tries again", "error", err)
 			}
-			if !c.Bool("local") {
-				out.Remote, err = transfer.PublishAgain(c.Context, dir, transfer.Options{Logger: cmdline.NewLogger(c), Version: version})
-				if err != nil {
-					return err
-				}
-			}
-			if c.Bool("json") {
-				return cmdline.PrintJSON(c.App.Writer, out)
-			}
-			if out.Remote != nil {
-				_, err = fmt.Fprintln(c.App.Writer, publishedText(out.Remote))
-			}
-			return err
+			out := rolledBack{ModelDir: dir, Before: back.From.Number, Now: back.To.Number}
+			return errors.Join(err, out.publish(c, log)) // whatever has failed, the model is another one
 		},
 	}
 }
@@ -86,6 +75,27 @@ type rolledBack struct {
 	Before   int               `json:"published_before,omitempty"`
 	Now      int               `json:"published"`
 	Remote   *remote.Published `json:"remote,omitempty"` // in output.remote
+}
+
+// publish prints what rollback did, and makes the model the newest one in output.remote.
+func (r *rolledBack) publish(c *cli.Context, log *slog.Logger) (err error) {
+	if !c.Bool("json") {
+		if err := r.print(c.App.Writer); err != nil {
+			return err
+		}
+	}
+	if !c.Bool("local") {
+		if r.Remote, err = transfer.PublishAgain(c.Context, r.ModelDir, transfer.Options{Logger: log, Version: version}); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return cmdline.PrintJSON(c.App.Writer, r)
+	}
+	if r.Remote != nil {
+		_, err = fmt.Fprintln(c.App.Writer, publishedText(r.Remote))
+	}
+	return err
 }
 
 func (r *rolledBack) print(w io.Writer) (err error) {

@@ -56,3 +56,56 @@ func TestCommitFails(t *testing.T) {
 		}
 	}
 }
+
+// TestRollbackFails makes each change on disk of a rollback fail, one after the other. What
+// Rollback returns must say which model the directory has. If it has another one now, only that it
+// may not be durable is an error, and naming it again must complete the rollback.
+func TestRollbackFails(t *testing.T) {
+	undurable := 0
+	for n := 1; ; n++ {
+		dir := filepath.Join(t.TempDir(), "model")
+		for v := range 3 {
+			night(t, dir, float32(v+1), 3)
+		}
+		changes := 0
+		diskfault.Inject(func(operation, _ string) error {
+			if operation == "read" {
+				return nil
+			}
+			if changes++; changes == n {
+				return unix.EIO
+			}
+			return nil
+		})
+		out, failure := Rollback(dir, 0)
+		diskfault.Inject(nil)
+		want := "1:1 2:2 3:3*"
+		if out.To.Published {
+			want = "1:1 2:2* 3:3"
+		}
+		if have := numbers(t, dir); have != want || failure == nil && !out.To.Published || failure != nil && !errors.Is(failure, unix.EIO) {
+			t.Errorf("change %d: %s, want %s; the rollback returns %v", n, have, want, failure)
+		}
+		if out.To.Published {
+			if failure != nil {
+				undurable++
+			}
+			if n <= changes && failure == nil && len(out.Leftovers) == 0 {
+				t.Errorf("change %d: its failure is not reported", n)
+			}
+			if again, err := Rollback(dir, 2); err != nil || len(again.Leftovers) > 0 || again.From.Number != 2 {
+				t.Errorf("change %d, again: %+v, %v", n, again, err)
+			}
+			if have := numbers(t, dir); have != want {
+				t.Errorf("change %d, again: %s, want %s", n, have, want)
+			}
+			wantReports(t, dir, 2)
+		}
+		if changes < n {
+			break
+		}
+	}
+	if undurable != 1 { // the directory could not be synced
+		t.Errorf("a rollback is not durable after %d failures, want 1", undurable)
+	}
+}

@@ -149,7 +149,7 @@ func TestRollback(t *testing.T) {
 	dir := t.TempDir()
 	back := func(number int, want string) {
 		t.Helper()
-		if _, _, err := Rollback(dir, number); err != nil {
+		if _, err := Rollback(dir, number); err != nil {
 			t.Fatal(err)
 		}
 		if have := numbers(t, dir); have != want {
@@ -157,11 +157,11 @@ func TestRollback(t *testing.T) {
 		}
 		wantReports(t, dir, value(t, dir))
 	}
-	if _, _, err := Rollback(dir, 0); !errors.Is(err, ErrNoModel) {
+	if _, err := Rollback(dir, 0); !errors.Is(err, ErrNoModel) {
 		t.Errorf("nothing to go back to: %v", err)
 	}
 	night(t, dir, 1, 3)
-	if _, _, err := Rollback(dir, 0); !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), "no generation before 1") {
+	if _, err := Rollback(dir, 0); !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), "no generation before 1") {
 		t.Errorf("nothing to go back to: %v", err)
 	}
 	night(t, dir, 2, 3)
@@ -180,7 +180,7 @@ func TestRollback(t *testing.T) {
 	if have := numbers(t, dir); have != "1:1 5:5*" {
 		t.Errorf("have %s", have)
 	}
-	if _, _, err := Rollback(dir, 4); !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), "it has 1 and 5 (published)") {
+	if _, err := Rollback(dir, 4); !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), "it has 1 and 5 (published)") {
 		t.Errorf("a generation that is gone: %v", err)
 	}
 	// A run holds the lock.
@@ -188,7 +188,7 @@ func TestRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Rollback(dir, 0); !errors.Is(err, ErrLocked) {
+	if _, err := Rollback(dir, 0); !errors.Is(err, ErrLocked) {
 		t.Errorf("beside a run: %v", err)
 	}
 	if err := w.Close(); err != nil {
@@ -211,7 +211,7 @@ func TestRollback(t *testing.T) {
 	if st, err := os.Stat(filepath.Join(dir, "quarantine.jsonl")); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", st, err)
 	}
-	if _, _, err := Rollback(dir, 0); err != nil {
+	if _, err := Rollback(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	wantReports(t, dir, 5)
@@ -234,7 +234,7 @@ func TestRollbackBesideReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Rollback(dir, 0); err != nil {
+	if _, err := Rollback(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	night(t, dir, 3, 1) // deletes neither, since both are read
@@ -272,7 +272,7 @@ func TestEarlierVersions(t *testing.T) {
 	if have := numbers(t, dir); have != "1:1 2:2*" {
 		t.Fatalf("have %s", have)
 	}
-	if _, _, err := Rollback(dir, 0); err != nil {
+	if _, err := Rollback(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	if have := numbers(t, dir); have != "1:1* 2:2" {
@@ -296,7 +296,7 @@ func TestDamagedGenerations(t *testing.T) {
 			t.Fatal(err)
 		}
 		var bad *CorruptionError
-		if _, _, err := Rollback(dir, number); err == nil || !(errors.As(err, &bad) || errors.Is(err, os.ErrNotExist)) || !strings.Contains(err.Error(), want) {
+		if _, err := Rollback(dir, number); err == nil || !(errors.As(err, &bad) || errors.Is(err, os.ErrNotExist)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 		if after, err := os.ReadFile(filepath.Join(dir, ManifestName)); err != nil || string(after) != string(before) {
@@ -353,10 +353,10 @@ func TestDamagedGenerations(t *testing.T) {
 		if have := numbers(t, dir); have != "1:1 2:2" {
 			t.Errorf("%s: there are %s", text, have)
 		}
-		if _, _, err := Rollback(dir, 0); !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), "--to") {
+		if _, err := Rollback(dir, 0); !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), "--to") {
 			t.Errorf("%s: %v", text, err)
 		}
-		if _, _, err := Rollback(dir, 2); err != nil {
+		if _, err := Rollback(dir, 2); err != nil {
 			t.Fatal(err)
 		}
 		if have := numbers(t, dir); have != "1:1 2:2*" {

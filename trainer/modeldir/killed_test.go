@@ -132,10 +132,10 @@ func TestKilledCommit(t *testing.T) {
 				t.Errorf("killed before %s: there are %s", where, list)
 			}
 			if n%2 == 1 && model == 3 { // going back loses nothing either
-				if _, _, err := Rollback(dir, 2); err != nil {
+				if _, err := Rollback(dir, 2); err != nil {
 					t.Fatal(err)
 				}
-				if _, _, err := Rollback(dir, 3); err != nil {
+				if _, err := Rollback(dir, 3); err != nil {
 					t.Fatalf("killed before %s, and gone back: %v", where, err)
 				}
 			}
@@ -178,7 +178,7 @@ func TestKilledRollback(t *testing.T) {
 			night(t, dir, float32(v+1), 3)
 		}
 		where := killAt(rng, n, func() {
-			if _, _, err := Rollback(dir, 1); err != nil {
+			if _, err := Rollback(dir, 1); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -196,7 +196,7 @@ func TestKilledRollback(t *testing.T) {
 			t.Errorf("killed before %s: %v", where, err)
 		}
 		wantReports(t, dir, model)
-		if _, _, err := Rollback(dir, 2); err != nil {
+		if _, err := Rollback(dir, 2); err != nil {
 			t.Errorf("killed before %s: %v", where, err)
 		}
 		wantReports(t, dir, 2)
@@ -254,7 +254,7 @@ func TestKilledEdit(t *testing.T) {
 				t.Errorf("killed before %s: snapshot %d, neither %d nor %d", where, have, before, after)
 			}
 			for _, to := range []int{1, 2} {
-				if _, _, err := Rollback(dir, to); err != nil {
+				if _, err := Rollback(dir, to); err != nil {
 					t.Fatal(err)
 				}
 				if now := snapshot(); now != have {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aibox/internal/disk"
+	"aibox/internal/humanize"
 	"aibox/sparsetable"
 )
 
@@ -29,10 +30,10 @@ func publish(dir string, m *Manifest) error {
 	return nil
 }
 
-// finishPublishing does the work that remains once m is the model: its generation gets its copy of
-// the manifest, and its reports are put at the top. If a crash prevents that, the next run does it.
-func finishPublishing(dir string, m *Manifest) error {
-	return errors.Join(m.writeOwn(dir), publishReports(dir, m.Generation))
+// isPublished reports whether the generation gen is the model of dir.
+func isPublished(dir, gen string) bool {
+	top, err := readManifest(dir)
+	return err == nil && top.Generation == gen
 }
 
 // unpublish withdraws the generation gen: if it is the model of dir, dir has no model afterwards.
@@ -51,41 +52,58 @@ func unpublish(dir, gen string) error {
 	return errors.Join(removeReports(dir, gen, nil), disk.SyncDir(dir))
 }
 
+// RolledBack is the result of Rollback.
+type RolledBack struct {
+	From      Generation // was the model, and stays; its number is 0 if there was none
+	To        Generation // if it is Published, it is the model now, even after an error
+	Leftovers []error    // such as reports at the top that could not be replaced; the next run tries again
+}
+
 // Rollback makes another generation the model of dir. That is the one with the given number or, if
 // number is 0, the one from which the current model was made; if that is gone or did not exist, it
-// is the newest one before it. Rollback returns the generation that was the model, which stays (its
-// number is 0 if there was none), and the one that is the model now. It fails if files of the
-// generation are missing or damaged; of the rows it checks only that the snapshot exists.
-func Rollback(dir string, number int) (from, to Generation, err error) {
+// is the newest one before it. Rollback fails if files of the generation are missing or damaged; of
+// the rows it checks only that the snapshot exists. If the generation is the model already,
+// Rollback does what an earlier call could not do, such as replacing reports.
+func Rollback(dir string, number int) (out RolledBack, err error) {
 	if _, err := Generations(dir); err != nil { // before the lock file is made
-		return from, to, err
+		return out, err
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
-		return from, to, err
+		return out, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	all, err := Generations(dir)
 	if err != nil {
-		return from, to, err
+		return out, err
 	}
 	if i := slices.IndexFunc(all, func(g Generation) bool { return g.Published }); i >= 0 {
-		from = all[i]
+		out.From = all[i]
 	}
-	if to, err = rollbackTarget(dir, all, from.Number, number); err != nil || to.Number == from.Number {
-		return from, to, err
+	to, err := rollbackTarget(dir, all, out.From.Number, number)
+	if err != nil {
+		return out, err
 	}
-	if err := check(dir, &to.Manifest); err != nil {
-		return from, to, fmt.Errorf("generation %d cannot be the model: %w", to.Number, err)
+	if to.Published {
+		err = disk.SyncDir(dir) // which may be what an earlier call could not do
+	} else {
+		if err := check(dir, &to.Manifest); err != nil {
+			return out, fmt.Errorf("generation %d cannot be the model: %w", to.Number, err)
+		}
+		if err = publish(dir, &to.Manifest); err != nil && !isPublished(dir, to.Name) {
+			return out, err
+		}
+		out.From.Published, to.Published = false, true
 	}
-	if err := publish(dir, &to.Manifest); err != nil {
-		return from, to, err
+	w := &Writer{dir: dir}
+	if err := w.finishPublishing(&to.Manifest); err != nil {
+		w.leftovers = append(w.leftovers, err)
 	}
-	from.Published, to.Published = false, true
-	if err := finishPublishing(dir, &to.Manifest); err != nil {
-		return from, to, fmt.Errorf("generation %d is the model of %s now, but not all of its reports are in place: %w", to.Number, dir, err)
+	out.To, out.Leftovers = to, w.leftovers
+	if err != nil {
+		err = fmt.Errorf("generation %d is the model of %s now, but a crash of the machine may undo that; `aibox rollback %s --to %d` tries again: %w", to.Number, dir, humanize.ShellWord(dir), to.Number, err)
 	}
-	return from, to, nil
+	return out, err
 }
 
 // rollbackTarget chooses the generation that becomes the model.

@@ -43,7 +43,7 @@ func TestInterruptedBesideModels(t *testing.T) {
 	if have := numbers(t, dir); have != "1:1 2:2*" {
 		t.Errorf("there are %s", have)
 	}
-	if _, _, err := Rollback(dir, 1); err != nil {
+	if _, err := Rollback(dir, 1); err != nil {
 		t.Fatal(err)
 	}
 	check()

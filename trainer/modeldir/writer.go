@@ -60,7 +60,7 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 		return nil, errors.Join(err, lock.Close())
 	}
 	if m != nil {
-		if err := finishPublishing(dir, m); err != nil { // the process that published it may have died before doing this
+		if err := w.finishPublishing(m); err != nil { // the process that published it may have died before doing this
 			w.leftovers = append(w.leftovers, err)
 		}
 	}
@@ -162,7 +162,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 		return fmt.Errorf("saving the model: %w", err)
 	}
 	if err := publish(w.dir, m); err != nil {
-		if top, e := readManifest(w.dir); e == nil && top.Generation == w.gen { // nothing that either model needs may be deleted
+		if isPublished(w.dir, w.gen) { // nothing that either model needs may be deleted
 			w.done, w.committed = true, true
 			return fmt.Errorf("the model is committed, but if the machine crashes, the previous model may be the current one again: %w", err)
 		}
@@ -184,8 +184,10 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	return nil
 }
 
-// finishPublishing does the work that remains once m is the model. It is no error if reports at the
-// top cannot be replaced (see Leftovers): the model counts, and has them in its generation.
+// finishPublishing does the work that remains once m is the model: its generation gets its copy of
+// the manifest, and its reports are put at the top. If a crash prevents that, the next run does it.
+// It is no error if reports cannot be replaced (see Leftovers): the model counts, and has them in
+// its generation.
 func (w *Writer) finishPublishing(m *Manifest) error {
 	if err := publishReports(w.dir, m.Generation); err != nil {
 		w.leftovers = append(w.leftovers, fmt.Errorf("not all reports in %s are those of this model: %w", w.dir, err))

@@ -34,7 +34,8 @@ func (m *Model) restore(ctx context.Context, o transfer.RestoreOptions) (*transf
 // the job's chain has none on this machine. It reports whether it did. If the models there are of
 // this night, because its command is given again after its machine was lost, it restores the newest
 // of them, unless that began as a new model. Then the chain shows that the night need not be
-// trained, or why it cannot be.
+// trained, or why it cannot be. It fails if there is none, but a manifest there that cannot be read,
+// which may be that of an earlier model.
 func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	uri := m.Job.Output.Remote
 	if uri == "" {
@@ -48,6 +49,9 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 			return x.StartedFrom != (modeldir.Origin{}) && !modeldir.LaterNight(x.OfNight(), m.Job.Night())
 		}
 		_, err = m.restore(ctx, o)
+	}
+	if errors.Is(err, remote.ErrNone) && errors.As(err, new(*remote.DamagedError)) {
+		return false, fmt.Errorf("there is no model of an earlier run on this machine, and output.remote has a damaged manifest, which may be that of one: publish the model again from a machine that still has it (`aibox publish`), or delete the damaged files if the job is to begin with a new model: %w", err)
 	}
 	if errors.Is(err, transfer.ErrNoEarlier) {
 		m.Log.Warn("output.remote has models of this job, but none of an earlier night, and there is none on this machine: training begins with a new model", "remote", uri, "night", m.Job.Night())

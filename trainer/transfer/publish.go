@@ -28,13 +28,15 @@ type PublishOptions struct {
 	Model          string // model directory, or one of its generations
 	Remote         string // URI; "" for output.remote of the model's job
 	BytesPerSecond int64  // 0 for that of the model's job
+	Newest         bool   // make it the newest one there, even if its directory has gone back from it since it was made
 	Verify         bool   // read what is there of the model, and repair it
 	Options
 }
 
 // Publish brings a model to a remote directory, unless it is there already. The published model of
 // a model directory becomes the newest one there, and missing models from which it was made are
-// published before it.
+// published before it. If the model directory has another model by the time it is there, that one
+// is published again, so the newest one there is the one that the directory has.
 func Publish(ctx context.Context, o PublishOptions) (*remote.Published, error) {
 	o.ensureDefaults()
 	m, err := modeldir.Open(o.Model)
@@ -76,7 +78,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 			return nil, fmt.Errorf("remote directory %s: %w", uri, err)
 		}
 	}
-	newest := isModel(m)
+	newest := o.Newest || isModel(m)
 	var earlier []*remote.Published
 	if newest { // for another generation, only that one is published
 		if earlier, err = publishEarlier(ctx, d, m, of); err != nil {
@@ -89,6 +91,12 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	}
 	out.Earlier = earlier
 	note(m.Dir, placeOf(sources, uri), &o.Options)
+	if newest && !isModel(m) {
+		o.Logger.Info("the model directory has another model by now, which becomes the newest one in the remote directory", "model_dir", m.Dir, "remote", uri)
+		if _, err := publishAgain(ctx, PublishOptions{Model: m.Dir, Remote: o.Remote, BytesPerSecond: o.BytesPerSecond, Options: o.Options}, uri); err != nil {
+			return nil, fmt.Errorf("%s is published, but the model that %s has now is not the newest one there; `%s` makes it so: %w", m.Name, m.Dir, o.again(m.Dir), err)
+		}
+	}
 	return out, nil
 }
 
@@ -113,12 +121,25 @@ func PublishAgain(ctx context.Context, dir string, o Options) (*remote.Published
 	if err != nil || uri == "" {
 		return nil, err
 	}
-	out, err := Publish(ctx, PublishOptions{Model: dir, Options: o})
+	return publishAgain(ctx, PublishOptions{Model: dir, Options: o}, uri)
+}
+
+func publishAgain(ctx context.Context, o PublishOptions, uri string) (*remote.Published, error) {
+	out, err := Publish(ctx, o)
 	if err != nil && ctx.Err() == nil {
-		o.Logger.Error("the model directory has gone back to this model, but the newest model in output.remote may be another one", "remote", uri, "command", "aibox publish "+humanize.ShellWord(dir), "error", err)
+		o.Logger.Error("the model directory has gone back to this model, but the newest model in output.remote may be another one", "remote", uri, "command", o.again(o.Model), "error", err)
 		return nil, nil
 	}
 	return out, err
+}
+
+// again returns the command that publishes the model of the directory dir to the same place.
+func (o *PublishOptions) again(dir string) string {
+	command := "aibox publish " + humanize.ShellWord(dir)
+	if o.Remote != "" {
+		command += " --to " + humanize.ShellWord(o.Remote)
+	}
+	return command
 }
 
 // remoteOf returns output.remote of the job of the model in dir.
