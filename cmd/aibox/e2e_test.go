@@ -95,7 +95,7 @@ func TestWrongData(t *testing.T) {
 		{"train job.yaml --set data.train=[x.parquet]", exitData, "header"},
 		{"train job.yaml --set data.train=[nosuch.tsv]", exitIO, "not found"},
 		{"train job.yaml --set data.train=[nosuch*.tsv]", exitIO, "no file matches"},
-		{"train job.yaml --set data.train=[s3://bucket/x.tsv]", exitJob, "data is read from hdfs://"},
+		{"train job.yaml --set data.train=[s3://bucket/x.tsv]", exitUsage, "data is read from hdfs://"},
 		{"train job.yaml --set output.model_dir=job.yaml", exitIO, "not a directory"},
 		{"train job.yaml --set sparse_table.memory_bytes=4KiB", exitJob, "memory budget"},
 		{"train job.yaml --set training.warm_start=model --set output.model_dir=warm --set model.hidden_layers=[3]", exitJob, "layer sizes must stay"},
