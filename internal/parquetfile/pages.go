@@ -32,8 +32,8 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 	column := chunk.Node().(*parquet.Column)
 	stored := &storedPages{r: r, codec: meta.Codec, column: column}
 	checker := &pageChecker{
-		r: r, next: first, end: first + meta.TotalCompressedSize, values: meta.NumValues,
-		largest: max(roomyPage, min(meta.TotalUncompressedSize, maxRatio*meta.TotalCompressedSize)),
+		r: r, next: first, end: first + min(meta.TotalCompressedSize, file.Size()-first), values: meta.NumValues,
+		largest: meta.TotalUncompressedSize,
 	}
 	if !libraryReads(meta, column) {
 		return newOwnPages(io.NewSectionReader(checker, first, meta.TotalCompressedSize), stored), nil
@@ -58,9 +58,9 @@ type pageChecker struct {
 	next    int64  // where the next header begins
 	header  []byte // the last one, with its statistics hidden
 	begin   int64  // where it begins
-	end     int64  // of the column
+	end     int64  // of the column, within the file
 	values  int64  // of the column that the pages so far do not have
-	largest int64  // bytes of a page
+	largest int64  // bytes of a page that takes more than roomyPage
 
 	stored *storedPages // gets the headers; nil: nobody needs them
 }
@@ -150,7 +150,7 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 	switch {
 	case stored < 0 || stored > c.end-begin:
 		return fmt.Errorf("%w: a page of %d bytes in a column that has %d left", parquet.ErrCorrupted, stored, c.end-begin)
-	case raw < 0 || raw > c.largest:
+	case raw < 0 || raw > max(roomyPage, min(c.largest, maxRatio*stored)):
 		return fmt.Errorf("%w: a page of %d bytes that takes %d when it is decompressed", parquet.ErrCorrupted, stored, raw)
 	case values < 0 || values > most:
 		return fmt.Errorf("%w: a page of %d values, which is more than the maximum, %d", parquet.ErrCorrupted, values, most)

@@ -96,6 +96,37 @@ func TestForgedHeaders(t *testing.T) {
 	}
 }
 
+// TestForgedFooter: a page is neither longer than the file nor, if it is small, very large when it is
+// decompressed, whatever the footer says about its column.
+func TestForgedFooter(t *testing.T) {
+	data := written(t, parquet.Compression(&parquet.Zstd))
+	for want, change := range map[string]func(h *format.PageHeader){
+		"left":         func(h *format.PageHeader) { h.CompressedPageSize = math.MaxInt32 },
+		"decompressed": func(h *format.PageHeader) { h.UncompressedPageSize = math.MaxInt32 },
+	} {
+		bad := forged(t, data, change)
+		f, err := parquet.OpenFile(bytes.NewReader(bad), int64(len(bad)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		column := &f.Metadata().RowGroups[0].Columns[0].MetaData
+		column.TotalCompressedSize, column.TotalUncompressedSize = 1<<40, 1<<40
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		pages, err := Pages(f, bytes.NewReader(bad), 0, 0)
+		if err == nil {
+			_, err = pages.ReadPage()
+		}
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, parquet.ErrCorrupted) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+			t.Errorf("%s: %d bytes were taken", want, n)
+		}
+	}
+}
+
 // TestPagesOfMoreValues: the pages of a column do not have more values than the footer says, which would
 // shift the values behind them into other rows.
 func TestPagesOfMoreValues(t *testing.T) {
