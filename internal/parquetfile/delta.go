@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/format"
 )
 
 // Delta encoded values start with a header that says how many there are. The library allocates
 // memory for that many, up to 2^31 of 8 bytes, before it reads them. Pages of delta encoded columns
-// are therefore decoded here, after a check of the header.
+// are therefore decoded here, after a check of the header. Texts with common prefixes also take as
+// much memory as the prefixes say, which need next to no bytes of the page.
 
 func isDelta(e format.Encoding) bool {
 	return e == format.DeltaBinaryPacked || e == format.DeltaLengthByteArray || e == format.DeltaByteArray
@@ -36,9 +38,33 @@ func checkDeltas(e format.Encoding, text []byte, n int) error {
 		if e != format.DeltaByteArray || parts == 0 || block > math.MaxInt32 {
 			return nil // if something is wrong with them, the library says what
 		}
+		if err := checkPrefixes(text); err != nil {
+			return err
+		}
 		d.skip(block, parts, values)
 		e = format.DeltaLengthByteArray
 	}
+}
+
+// maxPrefixes is how many bytes of prefixes a page that takes more than roomyPage may have for each
+// of its bytes.
+const maxPrefixes = 16
+
+// checkPrefixes fails if the prefixes of a page's values take far more room than the page, or so much
+// that the library's 32-bit offsets overflow.
+func checkPrefixes(text []byte) error {
+	lengths, err := new(delta.BinaryPackedEncoding).DecodeInt32(nil, text)
+	if err != nil {
+		return fmt.Errorf("%w: %w", parquet.ErrCorrupted, err)
+	}
+	sum, size := int64(0), int64(len(text))
+	for _, n := range lengths {
+		sum += int64(max(n, 0)) // the library refuses negative ones
+	}
+	if sum > min(max(roomyPage, maxPrefixes*size), math.MaxUint32-size) {
+		return fmt.Errorf("%w: %d bytes of prefixes in a page of %d", parquet.ErrCorrupted, sum, size)
+	}
+	return nil
 }
 
 // deltas is the unread rest of a page of delta encoded values. Past its end, all numbers are 0.

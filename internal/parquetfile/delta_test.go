@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -64,6 +65,51 @@ func TestForgedDeltas(t *testing.T) {
 				t.Errorf("column %s, %d values: %d bytes are taken: %v", column.Name(), values, taken, err)
 			}
 		}
+	}
+}
+
+// TestForgedPrefixes: texts that repeat the text before them do not take far more room than their page,
+// while a page of the usual size may repeat as much as it likes.
+func TestForgedPrefixes(t *testing.T) {
+	column := func() *parquet.Column {
+		type row struct {
+			Text string `parquet:"text,delta"`
+		}
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[row](&b)
+		if _, err := w.Write(make([]row, 1)); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Root().Columns()[0]
+	}()
+	decode := func(n, length int) (taken uint64, err error) {
+		prefixes, suffixes := make([]int32, n), make([]int32, n)
+		for i := range prefixes[1:] {
+			prefixes[1+i] = int32(length)
+		}
+		suffixes[0] = int32(length)
+		var e delta.BinaryPackedEncoding
+		first, _ := e.EncodeInt32(nil, prefixes)
+		second, _ := e.EncodeInt32(nil, suffixes)
+		text := slices.Concat(first, second, make([]byte, length))
+		size := int32(len(text))
+		h := &format.PageHeader{UncompressedPageSize: size, CompressedPageSize: size,
+			DataPageHeader: &format.DataPageHeader{NumValues: int32(n), Encoding: format.DeltaByteArray}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = (&storedPages{column: column}).decode(dataPage{header: h, text: text}, nil)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, err
+	}
+	if _, err := decode(4000, 1<<10); err != nil {
+		t.Error(err)
+	}
+	if taken, err := decode(4000, 1<<16); taken > 1<<20 || !errors.Is(err, parquet.ErrCorrupted) {
+		t.Errorf("%d bytes are taken: %v", taken, err)
 	}
 }
 
