@@ -19,6 +19,7 @@ type File struct {
 	*os.File
 	path, temp string
 	prepared   bool
+	renamed    bool
 }
 
 // Create begins the file at path in a temporary file of that name, in the same
@@ -57,19 +58,32 @@ func (f *File) Prepare() error {
 	return f.File.Close()
 }
 
-// Commit makes the file visible and durable.
+// Commit makes the file visible and durable. If it fails, Renamed says whether the file is visible.
 func (f *File) Commit() error {
 	if err := f.Prepare(); err != nil {
 		return err
 	}
+	dir, err := os.Open(filepath.Dir(f.path)) // fails if the directory cannot be read, though it can be written
+	if err != nil {
+		return err
+	}
+	if err := f.rename(); err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	return syncAndClose(dir)
+}
+
+func (f *File) rename() error {
 	if err := diskfault.At("rename", f.path); err != nil {
 		return err
 	}
-	if err := os.Rename(f.temp, f.path); err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(f.path))
+	err := os.Rename(f.temp, f.path)
+	f.renamed = err == nil
+	return err
 }
+
+// Renamed reports whether the file is visible under its name.
+func (f *File) Renamed() bool { return f.renamed }
 
 // Abort removes what was written. It is not for files that are committed.
 func (f *File) Abort() error {
@@ -86,16 +100,21 @@ func (f *File) Abort() error {
 // system can: those of VirtualBox's shared folders and of some other emulations do not sync
 // directories.
 func SyncDir(dir string) error {
-	if err := diskfault.At("sync directory", dir); err != nil {
-		return err
-	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
+	return syncAndClose(d)
+}
+
+// syncAndClose syncs a directory and closes it.
+func syncAndClose(dir *os.File) error {
+	err := diskfault.At("sync directory", dir.Name())
+	if err == nil {
+		err = dir.Sync()
+	}
 	if errors.Is(err, unix.EINVAL) {
 		err = nil
 	}
-	return errors.Join(err, d.Close())
+	return errors.Join(err, dir.Close())
 }

@@ -109,8 +109,8 @@ func (w *localWriter) Prepare() error {
 	return w.err
 }
 
-// Close makes the file visible and durable. After a failure it discards the file
-// and returns that failure.
+// Close makes the file visible and durable. After a failure it discards the file, even if that is
+// visible already, and returns that failure.
 func (w *localWriter) Close() error {
 	if w.done {
 		return nil
@@ -119,7 +119,11 @@ func (w *localWriter) Close() error {
 		return errors.Join(err, w.Abort())
 	}
 	if err := w.file.Commit(); err != nil {
-		return errors.Join(fsys.OSError("write", w.path, err), w.Abort())
+		err = fsys.OSError("write", w.path, err)
+		if w.file.Renamed() {
+			err = errors.Join(err, w.Withdraw())
+		}
+		return errors.Join(err, w.Abort())
 	}
 	w.done = true
 	w.unlock()
