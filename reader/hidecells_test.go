@@ -50,3 +50,24 @@ func TestQuotedCells(t *testing.T) {
 		}
 	}
 }
+
+// TestCellsThatCannotBeWritten: the errors of writers show only the beginning of a cell.
+func TestCellsThatCannotBeWritten(t *testing.T) {
+	columns := []Column{{Name: "y", Role: RoleLabel}, {Name: "n", Role: RoleDense}}
+	for format, cell := range map[Format]string{
+		FormatCSV: "Jane Doe\n", FormatLibSVM: "Jane Doe",
+	} {
+		path := filepath.Join(t.TempDir(), "out")
+		rows, err := CreateRows(context.Background(), testOptions(Schema{}, path).Sources, path, format, Schema{Format: format, Columns: columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = rows.Check([][]byte{[]byte("1"), []byte(cell + strings.Repeat("x", 100))})
+		if err == nil || !strings.Contains(err.Error(), "Jane Doe") || strings.Contains(err.Error(), strings.Repeat("x", 60)) {
+			t.Errorf("%v: %v", format, err)
+		}
+		if err := rows.Abort(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (r *LabelRule) Text(cell []byte) ([]byte, error) {
 	}
 	x, ok := LabelNumber(trimmed)
 	if !ok || !number.Finite(x) {
-		return nil, fmt.Errorf("column %s: the label %q is not a number", r.Column, rowtext.Excerpt(cell))
+		return nil, fmt.Errorf("column %s: the label %s is not a number", r.Column, rowtext.Shown(cell))
 	}
 	if yes, _ := r.Label(x); yes == 1 {
 		return []byte("1"), nil

@@ -54,7 +54,7 @@ func (c *Written) value(cell []byte) (parquet.Value, error) {
 	if c.Number {
 		x, ok := number.Float64(cell)
 		if !ok {
-			return parquet.Value{}, fmt.Errorf("%q is not a number", rowtext.Excerpt(cell))
+			return parquet.Value{}, fmt.Errorf("%s is not a number", rowtext.Shown(cell))
 		}
 		return parquet.DoubleValue(x), nil
 	}
@@ -96,7 +96,7 @@ func (c *Written) value(cell []byte) (parquet.Value, error) {
 		v = parquet.ByteArrayValue(cell)
 	}
 	if !ok {
-		return v, fmt.Errorf("%q is not a value of type %v", rowtext.Excerpt(cell), c.Type)
+		return v, fmt.Errorf("%s is not a value of type %v", rowtext.Shown(cell), c.Type)
 	}
 	return v, nil
 }

@@ -56,11 +56,11 @@ func (d *delimitedWriter) Encode(cells [][]byte) error {
 		// The reader cuts the file into lines before it looks at quotes, so quotes
 		// would not help.
 		if bytes.ContainsAny(cell, "\r\n") {
-			return fmt.Errorf("column %s: the cell %q contains a line end", d.Columns[i], rowtext.Excerpt(cell))
+			return fmt.Errorf("column %s: the cell %s contains a line end", d.Columns[i], rowtext.Shown(cell))
 		}
 		special := bytes.IndexByte(cell, d.Delimiter) >= 0
 		if special && !d.Quoted {
-			return fmt.Errorf("column %s: the delimiter %q is in the cell %q", d.Columns[i], d.Delimiter, rowtext.Excerpt(cell))
+			return fmt.Errorf("column %s: the delimiter %q is in the cell %s", d.Columns[i], d.Delimiter, rowtext.Shown(cell))
 		}
 		// A row whose only cell is empty must not become an empty line, which readers
 		// skip.

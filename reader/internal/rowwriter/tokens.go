@@ -63,13 +63,13 @@ func (t *tokenWriter) Encode(cells [][]byte) error {
 	if t.Label >= 0 {
 		label := number.Trim(cells[t.Label])
 		if _, ok := number.Float64(label); !ok && len(label) > 0 {
-			return fmt.Errorf("column %s: the label %q is not a number", t.Columns[t.Label].Name, rowtext.Excerpt(label))
+			return fmt.Errorf("column %s: the label %s is not a number", t.Columns[t.Label].Name, rowtext.Shown(label))
 		}
 		t.line = append(t.line, label...)
 	}
 	if t.Query >= 0 && len(cells[t.Query]) > 0 {
 		if bytes.ContainsAny(cells[t.Query], " \t\r\n#") {
-			return fmt.Errorf("column %s: the cell %q contains spaces", t.Columns[t.Query].Name, rowtext.Excerpt(cells[t.Query]))
+			return fmt.Errorf("column %s: the cell %s contains spaces", t.Columns[t.Query].Name, rowtext.Shown(cells[t.Query]))
 		}
 		t.line = append(t.line, " qid:"...)
 		t.line = append(t.line, cells[t.Query]...)
@@ -106,7 +106,7 @@ func (t *tokenWriter) dense(c *Token, cell []byte) error {
 		return nil
 	}
 	if _, ok := number.Float64(cell); !ok {
-		return fmt.Errorf("column %s: %q is not a number", c.Name, rowtext.Excerpt(cell))
+		return fmt.Errorf("column %s: %s is not a number", c.Name, rowtext.Shown(cell))
 	}
 	t.token(c, 0, cell)
 	return nil
@@ -123,7 +123,7 @@ func (t *tokenWriter) sparse(c *Token, cell []byte) error {
 		} else {
 			weight = number.Trim(weight)
 			if _, ok := number.Float32(weight); !ok {
-				return fmt.Errorf("column %s: the weight %q is not a number", c.Name, rowtext.Excerpt(weight))
+				return fmt.Errorf("column %s: the weight %s is not a number", c.Name, rowtext.Shown(weight))
 			}
 		}
 		if len(value) > 0 {
