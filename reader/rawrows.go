@@ -128,6 +128,9 @@ func (r *RawReader) Close() error { return r.rows.close() }
 
 // Refuse counts the last row as bad, because it cannot be written.
 func (r *RawReader) Refuse(cells [][]byte, why error) error {
+	if r.rows.options.HideCells {
+		return r.rows.refuse(faults.ReasonOutput, "", "") // the error has a cell
+	}
 	return r.rows.refuse(faults.ReasonOutput, why.Error(), rowtext.Excerpt(bytes.Join(cells, []byte{'\t'})))
 }
 

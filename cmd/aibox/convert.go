@@ -215,6 +215,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		From: reader.Options{
 			URIs: inputs, Limit: c.Int64("limit"), MaxBadRows: c.Int64("max-bad-rows"), MaxBadFraction: -1,
 			MaxLostFraction: c.Float64("max-lost-fraction"), MaxLineBytes: int(job.Data.MaxLineBytes),
+			HideCells: c.String("job") != "" && job.Data.QuarantineRows == 0,
 		},
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},

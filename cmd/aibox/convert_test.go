@@ -137,3 +137,24 @@ output: {model_dir: model}
 		}
 	}
 }
+
+// TestConvertHidesCells: with a job that wants no text of rows in the log, convert shows none, of rows that
+// cannot be read and of those that cannot be written.
+func TestConvertHidesCells(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "in.csv", "y,n,c\n1,2,a\njane,3,a\n1,jane,a\n")
+	for rows, shown := range map[string]bool{"0": false, "9": true} {
+		write(t, "job.yaml", `data:
+  train: [in.csv]
+  format: csv
+  quarantine_rows: `+rows+`
+  columns: [{name: y, role: label}, {name: n, role: dense}, {name: c, role: sparse}]
+model: {kind: lr}
+output: {model_dir: model}
+`)
+		o := aibox("convert", "--json", "--job", "job.yaml", "--from", "in.csv", "--to", "out.libsvm", "--max-bad-rows", "9")
+		if o.code != 0 || !strings.Contains(o.stdout, "example") || strings.Contains(o.stdout+o.stderr, "jane") != shown {
+			t.Errorf("%s rows: %+v", rows, o)
+		}
+	}
+}
