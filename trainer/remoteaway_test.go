@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
@@ -190,5 +191,26 @@ func TestArrivingSnapshotAway(t *testing.T) {
 	s := train(t, j)
 	if n := len(s.Resumed); n == 0 || s.Resumed[n-1].Step != last {
 		t.Errorf("resumed %+v, and the last snapshot was of step %d", s.Resumed, last)
+	}
+}
+
+// TestPartialRecoveryNotMounted checks that lost rows do not go back to a new model if the run has
+// uploaded snapshots and snapshots.remote is an empty mount point. When it is mounted, they go back
+// to a snapshot.
+func TestPartialRecoveryNotMounted(t *testing.T) {
+	dir := filepath.Join(mounted(t), "remote")
+	j := partialJob(t, "snapshots.remote="+dir, "recovery.max_lost_samples=1")
+	killedAfterUpload(t, j, 6)
+	lose(t, j, 1, "new disk")
+	mount := unmount(t, dir, true)
+	for range 2 { // nothing is lost by trying
+		if _, err := Train(t.Context(), j, quiet); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mount") || !strings.Contains(err.Error(), "--fresh") {
+			t.Fatalf("it ended with %v", err)
+		}
+	}
+	mount()
+	s, said := trainAloud(t, j)
+	if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryPartial || !strings.HasPrefix(s.Recoveries[0].From, dir) {
+		t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
 	}
 }
