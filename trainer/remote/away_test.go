@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -146,4 +148,69 @@ func TestObjectsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFetched(t, dir, c)
+}
+
+// TestPublishAway checks that a publication fails if the file system is unmounted while it reads the
+// files, for their checksums or to upload them, and that no model is published below the mount
+// point. If the directory is within the file system, nothing at all is written there.
+func TestPublishAway(t *testing.T) {
+	for _, kind := range []Kind{Generation, Snapshot} {
+		for _, within := range []string{"", "models"} {
+			n := 1
+			for ; publishAway(t, kind, within, n); n++ {
+			}
+			if n < 3 {
+				t.Errorf("only %d files were read", n-1)
+			}
+		}
+	}
+}
+
+// publishAway publishes to a directory within a mounted file system, which is unmounted when the
+// n-th file is read, and reports whether so many were.
+func publishAway(t *testing.T, kind Kind, within string, n int) bool {
+	t.Helper()
+	mount := filepath.Join(t.TempDir(), "mnt")
+	at := filepath.Join(mount, within)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sources := source.New(source.Options{})
+	defer sources.Close()
+	store, err := sources.Directory(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Open(at, store, quiet)
+	var read atomic.Int64
+	publish := func(night int, away bool) error {
+		p := Publication{Job: "a", Owner: "o", Identity: string(rune('a' + night)), Number: night, Kind: kind, Run: "r", Model: []byte("{}"), Keep: 2}
+		for _, text := range []string{"of all nights", lines(string(rune('a'+night)), 20)} {
+			p.Files = append(p.Files, Local{Name: text[:1], Bytes: int64(len(text)), Open: func() (ReaderAt, error) {
+				if away && read.Add(1) == int64(n) {
+					if err := errors.Join(os.Rename(mount, mount+".away"), os.Mkdir(mount, 0o755)); err != nil {
+						t.Error(err)
+					}
+				}
+				return memReader{strings.NewReader(text)}, nil
+			}})
+		}
+		_, err := d.Publish(t.Context(), p)
+		return err
+	}
+	if err := publish(1, false); err != nil {
+		t.Fatal(err)
+	}
+	if err = publish(2, true); read.Load() < int64(n) {
+		return false
+	}
+	if errkind.Of(t.Context(), err) != errkind.IO {
+		t.Errorf("kind %d, %q, file %d: %v", kind, within, n, err)
+	}
+	hidden, _ := filepath.Glob(filepath.Join(at, "*", "*.json"))
+	all, e := os.ReadDir(mount)
+	if len(hidden) > 0 || within != "" && len(all) > 0 || e != nil {
+		t.Errorf("kind %d, %q, file %d: below the mount point there are %q, %v, %v", kind, within, n, hidden, all, e)
+	}
+	return true
 }
