@@ -58,7 +58,7 @@ func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 	if r.loss == nil {
 		r.loss = &loss{err: lost, at: x.Place()}
 	}
-	r.loss.uploaded = x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0
+	r.loss.uploaded = x.Uploaded()
 	r.loss.snapshots, r.loss.remainingFiles = true, modeldir.RemainingFiles(r.job.Output.ModelDir)
 	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last intact snapshot", "step", x.Step, "trained_examples", x.Place().Examples, "error", lost)
 }

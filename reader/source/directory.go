@@ -14,8 +14,8 @@ import (
 )
 
 // Directory is a directory, on a local file system or in HDFS, in which the program keeps its own
-// files. Names are relative to it and use slashes; missing directories are created. It is safe for
-// concurrent use.
+// files. Names are relative to it and use slashes. A missing directory in it is created; on a local
+// file system, the Directory itself must exist then. It is safe for concurrent use.
 type Directory struct {
 	URI  string
 	fs   fsys.FileSystem

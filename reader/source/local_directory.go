@@ -40,6 +40,9 @@ func (localFS) Put(ctx context.Context, path string, data io.ReaderAt, size int6
 }
 
 func (localFS) Rename(_ context.Context, from, to string) error {
+	if _, err := os.Lstat(from); err != nil { // then no directory is made either
+		return fsys.OSError("rename", from, err)
+	}
 	if err := makeDurable(filepath.Dir(to)); err != nil {
 		return err
 	}
@@ -65,19 +68,15 @@ func (localFS) Remove(_ context.Context, path string) error {
 	return atomicfile.SyncDir(filepath.Dir(path))
 }
 
-// makeDurable makes a directory and those above it that are missing, durably.
+// makeDurable makes a directory durably if it is missing. It does not make the one that this is in:
+// if that is gone, the file system may no longer be mounted, and what is written would be hidden
+// below it.
 func makeDurable(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeDurable(parent); err != nil {
-			return err
-		}
-	}
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return fsys.OSError("create", dir, err)
 	}
-	return atomicfile.SyncDir(parent)
+	return atomicfile.SyncDir(filepath.Dir(dir))
 }

@@ -79,7 +79,7 @@ func (f *Files) Open(w *modeldir.Writer, dirs []string, start *chain.Start) erro
 // fetch starts fetching what is missing according to records, from the remote directory uri into
 // the tables' directories.
 func (f *Files) fetch(uri string, records, places []string) error {
-	d, err := transfer.Open(f.Sources, uri, int64(f.Job.Output.RemoteBytesPerSecond), "restoring", f.Log)
+	d, err := transfer.OpenPresent(f.Sources, uri, int64(f.Job.Output.RemoteBytesPerSecond), "restoring", f.Log)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (r *Run) origin(ctx context.Context, scratch string) (*origin, error) {
 
 // snapshot restores the run's newest complete snapshot from snapshots.remote; nil if there is none.
 func (r *Run) snapshot(ctx context.Context, scratch string) (*origin, error) {
-	s, err := r.Store.RestoreUntil(ctx, r.Record.Step, scratch, modeldir.RemainingFiles(r.Job.Output.ModelDir))
+	s, err := r.Store.RestoreUntil(ctx, r.Record.Step, r.Record.Uploaded(), scratch, modeldir.RemainingFiles(r.Job.Output.ModelDir))
 	if err != nil || s == nil {
 		return nil, err
 	}

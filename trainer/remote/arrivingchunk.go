@@ -54,7 +54,7 @@ func (s *partStream) read(offset int64, buf []byte) error {
 	n, err := io.ReadFull(&limitedReader{s.ctx, s.d.limit, s.r}, buf)
 	s.at = offset + int64(n)
 	if err != nil {
-		return damage(s.d.objectURI(s.p), err)
+		return s.d.damage(s.ctx, s.p, err)
 	}
 	return nil
 }

@@ -97,11 +97,28 @@ func IsLocal(dir string) bool {
 // Begun reports whether generations were ever published to the directory, or were about to be. It
 // looks for a subdirectory that only people remove.
 func (d *Directory) Begun(ctx context.Context) (bool, error) {
+	return d.hasDir(ctx, generationsDir)
+}
+
+func (d *Directory) hasDir(ctx context.Context, name string) (bool, error) {
 	all, err := d.store.List(ctx, "")
 	if err != nil {
 		return false, fmt.Errorf("the remote directory %s: %w", d.uri, err)
 	}
-	return slices.ContainsFunc(all, func(e source.Entry) bool { return e.IsDir && e.Name == generationsDir }), nil
+	return slices.ContainsFunc(all, func(e source.Entry) bool { return e.IsDir && e.Name == name }), nil
+}
+
+// errAway says that a subdirectory is gone that no process removes.
+var errAway = errkind.New(errkind.IO, "it is gone, although aibox never deletes it")
+
+// checkThere fails with errAway if a subdirectory is gone that was in use. Then the file system of
+// the directory is probably no longer mounted, and a file that is missing is not known to be lost.
+func (d *Directory) checkThere(ctx context.Context, name string) error {
+	there, err := d.hasDir(ctx, name)
+	if err == nil && !there {
+		err = fmt.Errorf("%s/%s: %w: mount the file system of the remote directory; if somebody has deleted the subdirectory, make it again, empty", d.uri, name, errAway)
+	}
+	return err
 }
 
 // Foreign returns the name of a file or directory in d that does not belong in a remote directory,

@@ -63,7 +63,9 @@
 // Every byte is verified. An object that does not match is fetched again, up to three times in all.
 // A file appears under its name when it is complete. If a file was begun, its existing parts are
 // verified and kept. A reader takes no lock: if the generation that it fetches is deleted, it finds
-// objects missing, and the caller takes a newer one.
+// objects missing, and the caller takes a newer one. If the subdirectory objects itself is gone,
+// which no process removes, the file system is probably no longer mounted: then nothing counts as
+// damaged, so that no model is given up because it cannot be read for a while.
 //
 // # Verifying and repairing
 //

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,14 +44,19 @@ const fetchAttempts = 3
 // PartSuffix ends the names of files that are being fetched.
 const PartSuffix = ".part"
 
-// Whole fails if files that a generation needs are incomplete according to a listing.
+// Whole fails if files that a generation needs are incomplete according to a listing. The error is
+// a *DamagedError, unless all objects are gone with their subdirectory.
 func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 	sizes, err := d.sizes(ctx)
 	if err != nil {
 		return err
 	}
 	needed := Manifest{Files: slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return d.optional(m, &f) })}
-	return d.checkObjects(&needed, sizes)
+	incomplete := d.checkObjects(&needed, sizes)
+	if incomplete == nil {
+		return nil
+	}
+	return cmp.Or(d.checkThere(ctx, objectsDir), incomplete)
 }
 
 // optional reports whether a model can do without a file. A snapshot needs all of its files.
@@ -63,7 +69,8 @@ func (d *Directory) optional(m *Manifest, f *File) bool {
 // except for its name: the caller must sync the directory. A file that exists already was fetched
 // by an earlier call that was interrupted. If a file was begun, its parts are verified and not
 // fetched again. The error is a *DamagedError if a file differs from what was published, however
-// often it is fetched. If a model can do without such a file, it is dropped with a warning.
+// often it is fetched. If a model can do without such a file, it is dropped with a warning. It is no
+// *DamagedError if all objects are gone with their subdirectory, since the directory may be away.
 func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) string) (*Fetched, error) {
 	begin := time.Now()
 	fe := &fetching{d: d, m: m, total: m.Bytes(), moving: make(chan struct{}, parallel)}
@@ -276,7 +283,7 @@ func (d *Directory) readObject(ctx context.Context, p *Part, have func([]byte) e
 		return have(b)
 	})
 	if err = errors.Join(err, r.Close()); err != nil {
-		return damage(d.objectURI(p), err)
+		return d.damage(ctx, p, err)
 	}
 	return d.matches(p, sum)
 }
@@ -286,7 +293,7 @@ func (d *Directory) objectURI(p *Part) string { return d.uri + "/" + path.Join(o
 // openObject opens an object at an offset.
 func (d *Directory) openObject(ctx context.Context, p *Part, offset int64) (io.ReadCloser, error) {
 	r, err := d.store.Open(ctx, path.Join(objectsDir, p.Object), p.Bytes, offset)
-	return r, damage(d.objectURI(p), err)
+	return r, d.damage(ctx, p, err)
 }
 
 // matches fails if the checksum of what was fetched is not that of the object.
@@ -320,14 +327,18 @@ func readBlocks(r io.Reader, size int64, have func([]byte) error) error {
 }
 
 // damage turns an error about an object that is missing, or has the wrong bytes, into a
-// *DamagedError. A store may notice a deletion only while it reads the object.
-func damage(at string, err error) error {
+// *DamagedError. A store may notice a deletion only while it reads the object. If all objects are
+// gone with their subdirectory, the error is that of checkThere.
+func (d *Directory) damage(ctx context.Context, p *Part, err error) error {
 	var corrupt *source.CorruptError
 	switch {
 	case errors.Is(err, source.ErrNotFound):
-		return &DamagedError{at, "it is missing"}
+		if away := d.checkThere(ctx, objectsDir); away != nil {
+			return away
+		}
+		return &DamagedError{d.objectURI(p), "it is missing"}
 	case errors.Is(err, source.ErrChanged) || errors.As(err, &corrupt):
-		return &DamagedError{at, err.Error()}
+		return &DamagedError{d.objectURI(p), err.Error()}
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,10 @@ func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, err
 			out.Seconds = time.Since(begin).Seconds()
 			return out, nil
 		case errors.Is(err, errAgain) && !last:
+			if away := d.checkThere(ctx, pendingDir); away != nil { // what was written there is gone with it
+				err = away
+				break
+			}
 			d.log.Info("another process has changed the remote directory; publishing starts again", "remote", d.uri)
 			continue
 		case errors.Is(err, errFreed) && !last:
@@ -167,6 +172,11 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 		return nil, err
 	}
 	c.warnMissing(now)
+	if slices.ContainsFunc(h.committed(), func(f *found) bool { return !now.has(f.ID) }) { // or they are away with everything else
+		if err := d.checkThere(ctx, objectsDir); err != nil {
+			return nil, errors.Join(err, d.store.Remove(ctx, m.pendingName()))
+		}
+	}
 	for id := range sources {
 		if !now.has(id) {
 			return nil, errors.Join(errAgain, d.store.Remove(ctx, m.pendingName()))

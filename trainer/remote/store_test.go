@@ -22,6 +22,7 @@ import (
 type memStore struct {
 	mu    sync.Mutex
 	files map[string]memFile
+	dirs  map[string]bool // the directories that have or had files; those of files in it need not be there
 	// after is called after each change, with mu held.
 	after func()
 }
@@ -43,12 +44,29 @@ func (s *memStore) List(_ context.Context, dir string) ([]source.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []source.Entry
+	if dir == "" {
+		for name := range s.files {
+			s.madeLocked(path.Dir(name))
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.dirs)) {
+			out = append(out, source.Entry{Name: name, IsDir: true})
+		}
+		return out, nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {
 		if path.Dir(name) == dir {
 			out = append(out, source.Entry{Name: path.Base(name), Size: int64(len(s.files[name].data)), ModTime: s.files[name].modTime})
 		}
 	}
 	return out, nil
+}
+
+// madeLocked records that there is a directory, which no process removes. REQUIRES: s.mu is held.
+func (s *memStore) madeLocked(dir string) {
+	if s.dirs == nil {
+		s.dirs = make(map[string]bool)
+	}
+	s.dirs[dir] = true
 }
 
 func notFound(name string) error {
@@ -75,6 +93,7 @@ func (s *memStore) Put(_ context.Context, name string, data io.ReaderAt, size in
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.madeLocked(path.Dir(name))
 	s.files[name] = memFile{all, time.Now()}
 	s.changed()
 	return nil
@@ -87,6 +106,8 @@ func (s *memStore) Rename(_ context.Context, from, to string) error {
 	if !ok {
 		return notFound(from)
 	}
+	s.madeLocked(path.Dir(from))
+	s.madeLocked(path.Dir(to))
 	delete(s.files, from)
 	s.files[to] = f
 	s.changed()
@@ -96,6 +117,7 @@ func (s *memStore) Rename(_ context.Context, from, to string) error {
 func (s *memStore) Remove(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.madeLocked(path.Dir(name))
 	delete(s.files, name)
 	s.changed()
 	return nil

@@ -83,7 +83,13 @@ func (d *Directory) verify(ctx context.Context, number int) (*Verified, error) {
 	if h, err = d.scan(ctx); err != nil { // another process may have deleted manifests with their objects
 		return nil, err
 	}
+	before := len(v.All)
 	v.All = slices.DeleteFunc(v.All, func(m *Manifest) bool { return !h.has(m.ID) })
+	if len(v.All) < before { // or they are away with everything else
+		if err := d.checkThere(ctx, objectsDir); err != nil {
+			return nil, err
+		}
+	}
 	v.Faults = d.faultsOf(v.All, bad)
 	return v, nil
 }
@@ -140,7 +146,7 @@ const maxUnread = 2 * parallel
 
 // faulty reads objects. It returns by name what is wrong with those that are missing, differ from
 // what was published, or cannot be read (the blocks of a file may be lost). An error says that no
-// object can be read at present.
+// object can be read at present, or that all of them are gone with their subdirectory.
 func (d *Directory) faulty(ctx context.Context, objects []*Part) (map[string]error, error) {
 	bad := make(map[string]error)
 	if len(objects) == 0 {
@@ -167,6 +173,8 @@ func (d *Directory) faulty(ctx context.Context, objects []*Part) (map[string]err
 				switch {
 				case ctx.Err() != nil:
 					return context.Cause(ctx)
+				case errors.Is(err, errAway):
+					return err
 				case err == nil || errors.As(err, new(*DamagedError)):
 					unread.Store(0)
 				case unread.Add(1) == maxUnread:

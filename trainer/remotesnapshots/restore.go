@@ -32,7 +32,7 @@ type Before struct {
 // user, not the run, decides to give them up (--fresh).
 func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, error) {
 	uri := s.Job.Snapshots.Remote
-	d, all, err := s.list(ctx)
+	d, all, err := s.list(ctx, before.Uploaded)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -40,11 +40,8 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 		s.Log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found; those of this run are uploaded once it exists", "remote", uri)
 		return nil, nil
 	}
-	if err == nil && len(all) == 0 && before.Uploaded && transfer.MountedPath(s.Sources, uri) != "" {
-		err = errors.New("the interrupted run has uploaded snapshots there, but there is none: is the file system mounted?")
-	}
 	if err != nil {
-		return nil, errkind.As(errkind.IO, fmt.Errorf("snapshots.remote %s cannot be read, so it is not known whether it has a snapshot from which this job could resume: %w; start the job again when it can be read, or start over with --fresh", uri, err))
+		return nil, s.unknown(err)
 	}
 	if len(all) == 0 {
 		s.Log.Info("snapshots.remote has no snapshot", "remote", uri)
@@ -143,11 +140,14 @@ type Restored struct {
 }
 
 // RestoreUntil restores the run's newest complete snapshot up to a step to the directory dir; nil
-// if there is none.
-func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, remaining map[string]string) (*Restored, error) {
-	d, all, err := s.list(ctx)
+// if there is none. uploaded says that the run has uploaded snapshots.
+func (s *Store) RestoreUntil(ctx context.Context, step int64, uploaded bool, dir string, remaining map[string]string) (*Restored, error) {
+	d, all, err := s.list(ctx, uploaded)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return nil, s.unknown(err)
 	}
 	for _, m := range all {
 		if ok, err := s.usable(m); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/reader/source"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
@@ -44,8 +45,9 @@ func (s *Store) openPresent(doing string) (*remote.Directory, error) {
 	return transfer.OpenPresent(s.Sources, s.Job.Snapshots.Remote, int64(s.Job.Output.RemoteBytesPerSecond), doing, s.Log)
 }
 
-// list lists all snapshots, including those of other jobs.
-func (s *Store) list(ctx context.Context) (d *remote.Directory, all []*remote.Manifest, err error) {
+// list lists all snapshots, including those of other jobs. uploaded says that the run has uploaded
+// some: a directory on a mounted file system that has none is then probably an empty mount point.
+func (s *Store) list(ctx context.Context, uploaded bool) (d *remote.Directory, all []*remote.Manifest, err error) {
 	if d, err = s.openPresent("restoring a snapshot"); err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +59,16 @@ func (s *Store) list(ctx context.Context) (d *remote.Directory, all []*remote.Ma
 	for _, fault := range faults {
 		s.Log.Warn("a snapshot in snapshots.remote cannot be read", "remote", d.URI(), "error", fault)
 	}
+	if err == nil && len(all) == 0 && uploaded && transfer.MountedPath(s.Sources, s.Job.Snapshots.Remote) != "" {
+		err = errors.New("the interrupted run has uploaded snapshots there, but there is none: is the file system mounted?")
+	}
 	return d, all, err
+}
+
+// unknown returns the error of a run that does not know whether there is a snapshot, since list has
+// failed.
+func (s *Store) unknown(err error) error {
+	return errkind.As(errkind.IO, fmt.Errorf("snapshots.remote %s cannot be read, so it is not known whether it has a snapshot from which this job could resume: %w; start the job again when it can be read, or start over with --fresh", s.Job.Snapshots.Remote, err))
 }
 
 // usable reports whether a manifest is of this job and describes something that this run can resume

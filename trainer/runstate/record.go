@@ -99,6 +99,9 @@ func (x *Record) Place() report.Resumption {
 	return report.Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples, AiboxVersion: x.Version}
 }
 
+// Uploaded reports whether a snapshot up to x was uploaded to snapshots.remote.
+func (x *Record) Uploaded() bool { return x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0 }
+
 // Same reports whether x has the given state.
 func (x *Record) Same(s *State) bool {
 	var mine struct {

@@ -47,7 +47,7 @@ func fetchMissing(ctx context.Context, sources *source.Sources, uri, id, dir str
 	if len(records) == 0 {
 		return s, nil
 	}
-	d, err := Open(sources, uri, bytesPerSecond, "the model is usable; the rest of it is fetched", log)
+	d, err := OpenPresent(sources, uri, bytesPerSecond, "the model is usable; the rest of it is fetched", log)
 	if err != nil {
 		return s, err
 	}
