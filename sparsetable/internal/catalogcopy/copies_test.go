@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"golang.org/x/sys/unix"
 
 	"aibox/sparsetable/internal/catalog"
 )
@@ -144,7 +146,7 @@ func TestCrash(t *testing.T) {
 		rng, crashes := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
 		mem := vfs.NewCrashableMem()
 		for _, dir := range copyDirs { // a table's directories are there before its catalog
-			if err := errors.Join(mem.MkdirAll(dir, 0o755), syncDir(mem, "")); err != nil {
+			if err := errors.Join(mem.MkdirAll(dir, 0o755), catalog.SyncDir(mem, "")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -391,4 +393,40 @@ func readAll(t *testing.T, fs vfs.FS, path string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// unsyncedDirs is a file system that cannot sync directories, such as VirtualBox's shared folders.
+type unsyncedDirs struct{ vfs.FS }
+
+func (fs unsyncedDirs) OpenDir(name string) (vfs.File, error) {
+	d, err := fs.FS.OpenDir(name)
+	return unsyncedDir{d}, err
+}
+
+type unsyncedDir struct{ vfs.File }
+
+func (unsyncedDir) Sync() error {
+	return &iofs.PathError{Op: "sync", Path: "a directory", Err: unix.EINVAL}
+}
+
+// TestUnsyncedDirs checks that a catalog and its copies can be made, and a catalog restored from a copy, on a file
+// system that cannot sync directories.
+func TestUnsyncedDirs(t *testing.T) {
+	fs, rng := unsyncedDirs{vfs.NewMem()}, rand.New(rand.NewPCG(1, 1))
+	c, err := openCatalog(fs, "a/catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := Open(c, fs, copyDirs, quiet)
+	if err := commit(c, rng, 5); err != nil {
+		t.Fatal(err)
+	}
+	x.Update(false)
+	now, err := contents(c)
+	if err = errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if copied, err := inCopy(fs, copyDirs...); copied != now || err != nil {
+		t.Errorf("the copy has %q, the catalog %q: %v", copied, now, err)
+	}
 }

@@ -120,11 +120,3 @@ func writeBytes(fs vfs.FS, path string, b []byte) error {
 		return err
 	})
 }
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

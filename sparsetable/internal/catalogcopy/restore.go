@@ -126,13 +126,13 @@ func (f *Found) Restore(dir string) error {
 			return err
 		}
 	}
-	if err := errors.Join(syncDir(fs, made), fs.RemoveAll(dir)); err != nil {
+	if err := errors.Join(catalog.SyncDir(fs, made), fs.RemoveAll(dir)); err != nil {
 		return err
 	}
 	if err := fs.Rename(made, dir); err != nil {
 		return err
 	}
-	return syncDir(fs, fs.PathDir(dir))
+	return catalog.SyncDir(fs, fs.PathDir(dir))
 }
 
 // RemoveBeside deletes the copy in the directory that has the catalog now, because only the other
