@@ -430,3 +430,53 @@ func TestUnsyncedDirs(t *testing.T) {
 		t.Errorf("the copy has %q, the catalog %q: %v", copied, now, err)
 	}
 }
+
+var errCrash = errors.New("the machine crashes")
+
+// crashingRemoval is a file system whose machine crashes when a directory is being deleted and one of its files is gone.
+type crashingRemoval struct{ vfs.FS }
+
+func (fs crashingRemoval) RemoveAll(name string) error {
+	if names, err := fs.List(name); err != nil || len(names) == 0 {
+		return fs.FS.RemoveAll(name)
+	}
+	return errors.Join(errCrash, fs.Remove(fs.PathJoin(name, catalog.HeadName)))
+}
+
+// TestRestoreIsAtomic checks that a crash while a catalog is replaced by its copy does not leave a part of the old one.
+func TestRestoreIsAtomic(t *testing.T) {
+	mem, rng := vfs.NewMem(), rand.New(rand.NewPCG(1, 1))
+	c, err := openCatalog(mem, "a/catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := Open(c, mem, copyDirs, quiet)
+	if err := commit(c, rng, 5); err != nil {
+		t.Fatal(err)
+	}
+	x.Update(false)
+	want, err := contents(c)
+	if err = errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	restore := func(fs vfs.FS) error { return Find(fs, copyDirs, quiet)[0].Restore("a/catalog") }
+	if err := restore(crashingRemoval{mem}); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	if _, err := mem.Stat("a/catalog"); err == nil && catalog.Head(mem, "a/catalog") == nil {
+		t.Error("a part of the old catalog is left")
+	}
+	if err := restore(mem); err != nil { // as the next process does
+		t.Fatal(err)
+	}
+	if c, err = openCatalog(mem, "a/catalog"); err != nil {
+		t.Fatal(err)
+	}
+	now, err := contents(c)
+	if err = errors.Join(err, c.Close()); err != nil || now != want {
+		t.Errorf("the catalog has %q, want %q: %v", now, want, err)
+	}
+	if names, err := mem.List("a"); err != nil || len(names) != 1 {
+		t.Errorf("left are %v, %v", names, err)
+	}
+}

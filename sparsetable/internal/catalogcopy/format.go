@@ -18,8 +18,9 @@ const (
 	tmpSuffix = ".tmp"
 )
 
-// NewSuffix ends the name of a catalog that is being made from a copy.
-const NewSuffix = ".new"
+// NewSuffix ends the name of a catalog that is being made from a copy, and OldSuffix that of the catalog that it
+// replaces.
+const NewSuffix, OldSuffix = ".new", ".old"
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
