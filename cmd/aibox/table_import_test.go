@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/cmd/aibox/internal/tablecmd"
 	"aibox/internal/disk"
+	"aibox/internal/diskfault"
 	"aibox/sparsetable"
 )
 
@@ -209,5 +211,40 @@ func TestFailedImport(t *testing.T) {
 	}
 	if have := digestOf(t, "t"); have != want {
 		t.Errorf("digest %s after failed imports, want %s", have, want)
+	}
+}
+
+// TestImportThatCannotDrop checks that an import succeeds, with a warning, if its rows are committed but the snapshot
+// that they replace cannot be deleted.
+func TestImportThatCannotDrop(t *testing.T) {
+	t.Chdir(t.TempDir())
+	row := func(key int64) plainRow { return plainRow{key, []float32{1, 2}} }
+	writeParquet(t, "a.parquet", row(11), row(12), row(13))
+	writeParquet(t, "b.parquet", row(14), row(15))
+	importOf(t, "there", "--from", "a.parquet")
+	head := filepath.Join("there", "catalog", "HEAD")
+	before, err := os.ReadFile(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := false
+	diskfault.Inject(func(operation, path string) error {
+		if operation != "write" || !strings.HasSuffix(path, head+".tmp") {
+			return nil
+		}
+		if now, _ := os.ReadFile(head); bytes.Equal(now, before) {
+			return nil
+		}
+		failed = true // the new snapshot is committed
+		return syscall.ENOSPC
+	})
+	defer diskfault.Inject(nil)
+	o := aibox("table", "import", "there", "--from", "b.parquet")
+	diskfault.Inject(nil)
+	if o.code != exitDone || !failed || !strings.Contains(o.stdout, "which has 5 now") || !strings.Contains(o.stderr, "earlier snapshot could not be deleted") {
+		t.Errorf("exit %d, failed %v: %s%s", o.code, failed, o.stdout, o.stderr)
+	}
+	if r := importOf(t, "there", "--from", "a.parquet"); r.Rows != 5 {
+		t.Errorf("the table then has %d rows", r.Rows)
 	}
 }

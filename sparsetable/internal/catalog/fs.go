@@ -99,8 +99,26 @@ type directory struct {
 }
 
 func (d directory) Sync() error {
-	if err := d.File.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: directories cannot be synced, as in atomicfile.SyncDir
+	if err := syncHandle(d.File); err != nil {
 		d.log.Fatalf("sync directory: %v", err)
+	}
+	return nil
+}
+
+// SyncDir makes what was created, renamed or removed in a directory durable, as far as its file system can.
+func SyncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncHandle(d), d.Close())
+}
+
+// syncHandle syncs an open directory. EINVAL says that its file system cannot sync directories, as in
+// atomicfile.SyncDir.
+func syncHandle(d vfs.File) error {
+	if err := d.Sync(); !errors.Is(err, unix.EINVAL) {
+		return err
 	}
 	return nil
 }

@@ -131,11 +131,7 @@ func (c *Catalog) writeHeadLocked() (err error) {
 	if err := c.fs.Rename(path+tmpSuffix, path); err != nil {
 		return err
 	}
-	d, err := c.fs.OpenDir(c.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return SyncDir(c.fs, c.dir)
 }
 
 // checkHead compares the database with HEAD, if there is one, and returns the

@@ -152,7 +152,7 @@ func (one *oneCopy) bringUpToDate(c catalog.Contents, f *copyFile, written *atom
 		if err := fs.MkdirAll(one.dir, 0o755); err != nil {
 			return err
 		}
-		if err := syncDir(fs, fs.PathDir(one.dir)); err != nil {
+		if err := catalog.SyncDir(fs, fs.PathDir(one.dir)); err != nil {
 			return err
 		}
 	}
@@ -182,13 +182,13 @@ func (one *oneCopy) bringUpToDate(c catalog.Contents, f *copyFile, written *atom
 		return err
 	}
 	written.Add(int64(len(b)))
-	if err := syncDir(fs, one.dir); err != nil { // the tables' names must be durable before that of COPY
+	if err := catalog.SyncDir(fs, one.dir); err != nil { // the tables' names must be durable before that of COPY
 		return err
 	}
 	if err := fs.Rename(tmp, fs.PathJoin(one.dir, copyName)); err != nil {
 		return err
 	}
-	if err := syncDir(fs, one.dir); err != nil {
+	if err := catalog.SyncDir(fs, one.dir); err != nil {
 		return err
 	}
 	one.tables = tables

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"golang.org/x/sys/unix"
 
 	"aibox/sparsetable/internal/catalog"
 )
@@ -144,7 +146,7 @@ func TestCrash(t *testing.T) {
 		rng, crashes := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
 		mem := vfs.NewCrashableMem()
 		for _, dir := range copyDirs { // a table's directories are there before its catalog
-			if err := errors.Join(mem.MkdirAll(dir, 0o755), syncDir(mem, "")); err != nil {
+			if err := errors.Join(mem.MkdirAll(dir, 0o755), catalog.SyncDir(mem, "")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -391,4 +393,90 @@ func readAll(t *testing.T, fs vfs.FS, path string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// unsyncedDirs is a file system that cannot sync directories, such as VirtualBox's shared folders.
+type unsyncedDirs struct{ vfs.FS }
+
+func (fs unsyncedDirs) OpenDir(name string) (vfs.File, error) {
+	d, err := fs.FS.OpenDir(name)
+	return unsyncedDir{d}, err
+}
+
+type unsyncedDir struct{ vfs.File }
+
+func (unsyncedDir) Sync() error {
+	return &iofs.PathError{Op: "sync", Path: "a directory", Err: unix.EINVAL}
+}
+
+// TestUnsyncedDirs checks that a catalog and its copies can be made, and a catalog restored from a copy, on a file
+// system that cannot sync directories.
+func TestUnsyncedDirs(t *testing.T) {
+	fs, rng := unsyncedDirs{vfs.NewMem()}, rand.New(rand.NewPCG(1, 1))
+	c, err := openCatalog(fs, "a/catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := Open(c, fs, copyDirs, quiet)
+	if err := commit(c, rng, 5); err != nil {
+		t.Fatal(err)
+	}
+	x.Update(false)
+	now, err := contents(c)
+	if err = errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if copied, err := inCopy(fs, copyDirs...); copied != now || err != nil {
+		t.Errorf("the copy has %q, the catalog %q: %v", copied, now, err)
+	}
+}
+
+var errCrash = errors.New("the machine crashes")
+
+// crashingRemoval is a file system whose machine crashes when a directory is being deleted and one of its files is gone.
+type crashingRemoval struct{ vfs.FS }
+
+func (fs crashingRemoval) RemoveAll(name string) error {
+	if names, err := fs.List(name); err != nil || len(names) == 0 {
+		return fs.FS.RemoveAll(name)
+	}
+	return errors.Join(errCrash, fs.Remove(fs.PathJoin(name, catalog.HeadName)))
+}
+
+// TestRestoreIsAtomic checks that a crash while a catalog is replaced by its copy does not leave a part of the old one.
+func TestRestoreIsAtomic(t *testing.T) {
+	mem, rng := vfs.NewMem(), rand.New(rand.NewPCG(1, 1))
+	c, err := openCatalog(mem, "a/catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := Open(c, mem, copyDirs, quiet)
+	if err := commit(c, rng, 5); err != nil {
+		t.Fatal(err)
+	}
+	x.Update(false)
+	want, err := contents(c)
+	if err = errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	restore := func(fs vfs.FS) error { return Find(fs, copyDirs, quiet)[0].Restore("a/catalog") }
+	if err := restore(crashingRemoval{mem}); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	if _, err := mem.Stat("a/catalog"); err == nil && catalog.Head(mem, "a/catalog") == nil {
+		t.Error("a part of the old catalog is left")
+	}
+	if err := restore(mem); err != nil { // as the next process does
+		t.Fatal(err)
+	}
+	if c, err = openCatalog(mem, "a/catalog"); err != nil {
+		t.Fatal(err)
+	}
+	now, err := contents(c)
+	if err = errors.Join(err, c.Close()); err != nil || now != want {
+		t.Errorf("the catalog has %q, want %q: %v", now, want, err)
+	}
+	if names, err := mem.List("a"); err != nil || len(names) != 1 {
+		t.Errorf("left are %v, %v", names, err)
+	}
 }

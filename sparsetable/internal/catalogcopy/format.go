@@ -18,8 +18,9 @@ const (
 	tmpSuffix = ".tmp"
 )
 
-// NewSuffix ends the name of a catalog that is being made from a copy.
-const NewSuffix = ".new"
+// NewSuffix ends the name of a catalog that is being made from a copy, and OldSuffix that of the catalog that it
+// replaces.
+const NewSuffix, OldSuffix = ".new", ".old"
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -119,12 +120,4 @@ func writeBytes(fs vfs.FS, path string, b []byte) error {
 		_, err := w.Write(bytes.Clone(b))
 		return err
 	})
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

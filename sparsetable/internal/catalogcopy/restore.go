@@ -106,8 +106,8 @@ func (f *Found) Head() []byte { return f.file.Small[catalog.HeadName] }
 // unchanged, without a catalog, or with the complete one.
 func (f *Found) Restore(dir string) error {
 	fs := f.fs
-	made := dir + NewSuffix
-	if err := errors.Join(fs.RemoveAll(made), fs.MkdirAll(made, 0o755)); err != nil {
+	made, old := dir+NewSuffix, dir+OldSuffix
+	if err := errors.Join(fs.RemoveAll(made), fs.RemoveAll(old), fs.MkdirAll(made, 0o755)); err != nil {
 		return err
 	}
 	for _, t := range f.file.Tables {
@@ -126,13 +126,16 @@ func (f *Found) Restore(dir string) error {
 			return err
 		}
 	}
-	if err := errors.Join(syncDir(fs, made), fs.RemoveAll(dir)); err != nil {
+	if err := catalog.SyncDir(fs, made); err != nil {
+		return err
+	}
+	if err := fs.Rename(dir, old); err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return err
 	}
 	if err := fs.Rename(made, dir); err != nil {
 		return err
 	}
-	return syncDir(fs, fs.PathDir(dir))
+	return errors.Join(catalog.SyncDir(fs, fs.PathDir(dir)), fs.RemoveAll(old))
 }
 
 // RemoveBeside deletes the copy in the directory that has the catalog now, because only the other

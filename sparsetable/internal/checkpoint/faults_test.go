@@ -373,3 +373,43 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestRestartAfterUnknownCommit checks that Restart deletes no file that a snapshot refers to of which it is unknown
+// whether it is committed.
+func TestRestartAfterUnknownCommit(t *testing.T) {
+	unknown := 0
+	for n := 0; ; n++ {
+		s := newScript(t, 1, 1)
+		for _, f := range []func() error{s.open, s.train, s.save, s.dropOldest, s.train} {
+			if err := f(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var reached atomic.Bool // the catalog's own goroutines set it too
+		s.disk.setFail(func(op int) error {
+			if op <= n {
+				return nil
+			}
+			reached.Store(true)
+			return syscall.EIO
+		})
+		err := s.save()
+		s.disk.setFail(nil)
+		if errors.Is(err, catalog.ErrFailed) {
+			unknown++
+			s.room.store.Restart()
+			_ = s.room.free() // the catalog has failed
+			if err := s.checkReboot(s.disk); err != nil {
+				t.Errorf("operation %d: %v", n, err)
+			}
+		} else {
+			s.room.close()
+		}
+		if !reached.Load() {
+			break
+		}
+	}
+	if unknown == 0 {
+		t.Error("the outcome of no commit was unknown")
+	}
+}

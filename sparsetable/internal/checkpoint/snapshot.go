@@ -291,6 +291,9 @@ func (s *Snapshot) writePages(ctx context.Context) error {
 func (s *Snapshot) abandon() error {
 	c := s.c
 	var errs []error
+	if s.unknown {
+		c.keepFiles()
+	}
 	if s.commit != nil {
 		errs = append(errs, s.commit.Abort())
 	}

@@ -92,10 +92,15 @@ func (c *Store) Open(files *bucketfile.Set, opened catalog.Snapshot) error {
 // Close frees the Store's memory. No snapshot may be in progress. From then on no file is deleted,
 // because the files belong to the next opener of the table.
 func (c *Store) Close() {
+	c.keepFiles()
+	c.Deltas.Blocks.Close()
+}
+
+// keepFiles makes sure that no file is deleted from now on.
+func (c *Store) keepFiles() {
 	c.lists.Lock()
 	c.lists.closed = true
 	c.lists.Unlock()
-	c.Deltas.Blocks.Close()
 }
 
 // Running returns the dump of the snapshot that is being written, or nil if there is none.

@@ -2,6 +2,7 @@ package ssd_test
 
 import (
 	"maps"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -91,4 +92,57 @@ func TestSSDBadSector(t *testing.T) {
 	}
 	check("after a loss", tab, left)
 	l.must(tab.Close())
+}
+
+// TestSSDBadBucketAfterLoss checks that a bucket that cannot be read does not cost the rows of its whole directory when
+// the table is opened after the loss of another directory. A directory none of whose buckets can be read is left out.
+func TestSSDBadBucketAfterLoss(t *testing.T) {
+	l := newLosing(t, testseed.Rand(t), 0)
+	d := newLossyDisks(l, "/a", "/b", "/c")
+	tab, err := d.open(t, l.opts)
+	l.must(err)
+	l.train(tab, 0, 6000)
+	l.must(tab.(sparsetable.Flusher).Flush(t.Context()))
+	ssd.StopBackground(tab)
+	l.save(tab)
+	const lost, bad = 1, 2
+	var name string
+	var offset int64
+	ssd.Buckets(tab, func(path string, from, _ int64, _ uint32) {
+		if filepath.Dir(path) == l.opts.SSD.Dirs[bad] {
+			name, offset = filepath.Base(path), from
+		}
+	})
+	l.must(tab.Close())
+	l.opts.SSD.AllowLost = true
+	// open returns the rows that can be read when the disk works again, and the directories that were left out.
+	open := func(fails func(op blocktest.Op) bool) (rows int, counted int64, dirs []sparsetable.LostDir) {
+		d := d.crashed(1)
+		l.must(d.fs.RemoveAll(l.opts.SSD.Dirs[lost]))
+		d.devices[lost] = blocktest.New(blocktest.Options{Dir: l.opts.SSD.Dirs[lost]})
+		d.devices[bad].Inject(func(op blocktest.Op) blocktest.Fault {
+			if op.Kind == blocktest.Read && fails(op) {
+				return blocktest.Fault{Err: syscall.EIO}
+			}
+			return blocktest.Fault{}
+		})
+		tab, err := d.open(t, l.opts)
+		l.must(err)
+		d.devices[bad].Inject(nil)
+		l.must(tab.Scan(t.Context(), func(uint64, []float32) error { rows++; return nil }))
+		counted, dirs = tab.Stats().Rows, tab.(sparsetable.LossHandler).Lost().Dirs
+		l.must(tab.Close())
+		return rows, counted, dirs
+	}
+	want, _, _ := open(func(blocktest.Op) bool { return false })
+	rows, counted, dirs := open(func(op blocktest.Op) bool {
+		return op.Name == name && op.Offset <= offset && op.Offset+int64(op.Bytes) > offset
+	})
+	if rows != want || len(dirs) > 0 || counted >= int64(want) || counted < int64(want)-1000 {
+		t.Errorf("with a bad bucket %d rows are left, want %d; %d are counted, and %v are left out", rows, want, counted, dirs)
+	}
+	rows, _, dirs = open(func(op blocktest.Op) bool { return op.Offset > 0 })
+	if rows == 0 || rows >= want || len(dirs) != 1 || dirs[0].Dir != l.opts.SSD.Dirs[bad] {
+		t.Errorf("with a disk that reads no bucket %d rows are left, and %v are left out", rows, dirs)
+	}
 }

@@ -191,12 +191,12 @@ func (t *Table) shrinkStep(limit int64) error {
 }
 
 // limitCache sets the cache's limit, which the cache may still exceed. It fails with errNoVictims
-// if even an empty cache is larger. REQUIRES: rewrite is held.
+// if even an empty cache is larger; the limit is then as before. REQUIRES: rewrite is held.
 func (t *Table) limitCache(limit int64) error {
-	t.fitRows.Store(t.fitIn(limit))
 	if t.cache.SetMaxBytes(limit) != nil {
 		return errNoVictims
 	}
+	t.fitRows.Store(t.fitIn(limit))
 	return nil
 }
 

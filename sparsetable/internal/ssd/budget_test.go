@@ -14,6 +14,7 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/ssd"
 	"aibox/sparsetable/tabletest"
 )
 
@@ -259,4 +260,18 @@ func TestSSDBudgetError(t *testing.T) {
 	if parts < int(seeds)/4 {
 		t.Errorf("only %d pulls done in parts", parts)
 	}
+}
+
+// TestRefusedCacheLimit checks that a limit that is too low even for an empty cache changes nothing.
+func TestRefusedCacheLimit(t *testing.T) {
+	l := newLosing(t, testseed.Rand(t), 1)
+	tab := l.open(l.opts)
+	ssd.StopBackground(tab)
+	before, err := ssd.LimitCache(tab, 2<<20)
+	l.must(err)
+	after, err := ssd.LimitCache(tab, 1)
+	if before == 0 || after != before || err == nil {
+		t.Errorf("the table expects %d rows in the cache, %d before: %v", after, before, err)
+	}
+	l.must(tab.Close())
 }

@@ -87,6 +87,15 @@ func SetRoom(t contract.Scanner, room func() int64) {
 // Borrowed returns how many bytes of the cache's memory an import or a restore has at present.
 func Borrowed(t contract.Scanner) int64 { return t.(*Table).borrowed.Load() }
 
+// LimitCache sets the cache's limit, and returns how many rows the table expects the cache to hold then.
+func LimitCache(tab contract.Scanner, limit int64) (fitRows int64, err error) {
+	t := tab.(*Table)
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	err = t.limitCache(limit)
+	return t.fitRows.Load(), err
+}
+
 // WaitRestored waits until all rows of the snapshot with which t was opened that come into memory
 // have done so.
 func WaitRestored(t contract.Scanner) { <-t.(*Table).restored }

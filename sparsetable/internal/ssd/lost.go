@@ -1,12 +1,14 @@
 package ssd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/lost"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // findLost looks for the files of a snapshot. If some are missing, it records them in t.lost and
@@ -58,46 +60,89 @@ func (t *Table) takeOutLost(ctx context.Context) error {
 	return t.countStored(ctx)
 }
 
-// countStored sets the number of rows in buckets by reading all buckets. REQUIRES: rewrite is held.
+// countStored sets the number of rows in buckets by reading all buckets. A bad sector costs only the bucket that
+// contains it. If most of a directory's buckets cannot be read, its disk has failed, and countStored returns the error.
+// REQUIRES: rewrite is held.
 func (t *Table) countStored(ctx context.Context) error {
-	t.rewrite.stored = 0
+	counts := make([]bucketCount, len(t.dirs.Devices))
 	for _, f := range t.files.LiveFiles() {
-		rows := int64(0)
+		c := &counts[f.Directory]
+		whole := *c
 		err := t.files.ScanFile(ctx, f.File, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
 			if t.index.LiesAt(b.Slot, uint64(loc)) {
-				rows += int64(b.Len())
+				whole.add(b)
 			}
 			return nil
 		})
-		if errors.Is(err, bucketfile.ErrCorrupt) || errors.Is(err, bucketfile.ErrUnreadable) {
-			rows, err = t.countOneByOne(ctx, f.File)
+		if err == nil {
+			*c = whole
+		} else if errors.Is(err, bucketfile.ErrCorrupt) || errors.Is(err, bucketfile.ErrUnreadable) {
+			err = t.countOneByOne(ctx, f.File, c)
 		}
 		if err != nil {
 			return err
 		}
-		t.rewrite.stored += rows
+	}
+	t.rewrite.stored = 0
+	for _, c := range counts {
+		if c.failed > c.read {
+			return c.err
+		}
+		t.rewrite.stored += c.rows
 	}
 	return nil
 }
 
+// bucketCount counts buckets in a directory.
+type bucketCount struct {
+	rows, read int64
+	failed     int64 // buckets that the disk does not read
+	err        error // the first of them
+}
+
+func (c *bucketCount) add(b *bucketfile.Bucket) { c.rows, c.read = c.rows+int64(b.Len()), c.read+1 }
+
+// manyFailed is how many more buckets of a directory must be unreadable than readable before countOneByOne gives up: on
+// a failed disk, each attempt may take seconds.
+const manyFailed = 16
+
 // countOneByOne counts the rows in a file that is partly damaged or unreadable. REQUIRES: rewrite
 // is held.
-func (t *Table) countOneByOne(ctx context.Context, file uint32) (rows int64, err error) {
+func (t *Table) countOneByOne(ctx context.Context, file uint32, c *bucketCount) error {
+	var first error
 	for slot, end := uint32(0), false; !end; {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return err
 		}
-		slot, end, err = t.bucketsIn(file, slot, func(_ uint32, b *bucketfile.Bucket) error {
-			rows += int64(b.Len())
-			return nil
-		})
-		if errors.Is(err, bucketfile.ErrCorrupt) {
-			t.opts.Logger.Warn("sparsetable: a remaining bucket file is damaged, so the number of rows is not exact", "error", err)
-		} else if err != nil {
-			return 0, err
+		from, batch := slot, *c
+		count := func(_ uint32, b *bucketfile.Bucket) error { batch.add(b); return nil }
+		var err error
+		if slot, end, err = t.bucketsIn(file, from, count); err != nil {
+			batch = *c
 		}
+		for s := from; s < slot && err != nil; s++ { // each one by itself
+			if bucketfile.Location(t.index.Location(s)).File() != file {
+				continue
+			}
+			switch err := t.eachBucket([]uint32{s}, count); {
+			case err == nil:
+				continue
+			case tabledirs.DiskFailed(err):
+				batch.failed, batch.err = batch.failed+1, cmp.Or(batch.err, err)
+				if batch.failed > batch.read+manyFailed {
+					return batch.err
+				}
+			case !errors.Is(err, bucketfile.ErrCorrupt):
+				return err
+			}
+			first = cmp.Or(first, err)
+		}
+		*c = batch
 	}
-	return rows, nil
+	if first != nil {
+		t.opts.Logger.Warn("sparsetable: a remaining bucket file is damaged or cannot be read in places, so the number of rows is not exact", "error", first)
+	}
+	return nil
 }
 
 // reportLost completes the opening of a table that has lost files. The next snapshot refers to no

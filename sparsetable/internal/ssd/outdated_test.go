@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"aibox/internal/diskfault"
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
 )
@@ -164,6 +166,76 @@ func TestSSDCopiesAlone(t *testing.T) {
 		names, err := os.ReadDir(dir)
 		if err != nil || len(names) > 1 || len(names) == 1 && filepath.Join(dir, names[0].Name()) != other {
 			t.Errorf("%s has %v, %v", dir, names, err)
+		}
+	}
+}
+
+// TestSSDTwoCatalogs checks the state that a process leaves if it opens a table although the first directory's catalog
+// cannot be read, and dies before it commits a snapshot: a second directory then has a catalog, too. Without AllowLost,
+// the error names the directory that cannot be read, and why. With it, the table can be opened, whether the disk still
+// fails, reads well again, or has damaged the catalog.
+func TestSSDTwoCatalogs(t *testing.T) {
+	for _, how := range []string{"fails", "works", "damaged", "copied"} {
+		o := &outdating{T: t, dirs: tabletest.InDirectories(t, 2).SSD.Dirs, rows: map[uint64]float32{}}
+		o.opts = sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{Dirs: o.dirs}}
+		tabletest.CountInto(t, o.opts, o.rows, 0, 3000)
+		bad := filepath.Join(o.dirs[0], "catalog")
+		fail := func() {
+			diskfault.Inject(func(op, path string) error {
+				if op == "read" && strings.HasPrefix(path, bad+"/") {
+					return syscall.EIO
+				}
+				return nil
+			})
+		}
+		t.Cleanup(func() { diskfault.Inject(nil) })
+		lossy := o.opts
+		lossy.SSD.AllowLost = true
+		fail()
+		tab, err := sparsetable.Open(t.Context(), lossy)
+		o.must(err)
+		o.must(tab.Close())
+		tab, err = sparsetable.Open(t.Context(), o.opts)
+		var at *os.PathError
+		if !errors.Is(err, syscall.EIO) || !errors.As(err, &at) || !strings.HasPrefix(at.Path, bad) {
+			t.Fatalf("with a disk that fails, Open returns %v, %v", tab, err)
+		}
+		whole := false
+		switch how {
+		case "works":
+			diskfault.Inject(nil)
+			whole = true
+		case "damaged":
+			diskfault.Inject(nil)
+			o.must(os.WriteFile(filepath.Join(bad, "HEAD"), []byte("nonsense"), 0o644))
+		case "copied":
+			diskfault.Inject(nil)
+			files, err := filepath.Glob(filepath.Join(o.dirs[0], "*.bucket"))
+			o.must(err)
+			o.must(os.Link(files[0], filepath.Join(o.dirs[1], filepath.Base(files[0]))))
+			if tab, err := sparsetable.Open(t.Context(), lossy); !errors.Is(err, sparsetable.ErrFiles) {
+				t.Errorf("with a copied directory, Open returns %v, %v", tab, err)
+			}
+			o.must(os.Remove(filepath.Join(o.dirs[1], filepath.Base(files[0]))))
+			whole = true
+		}
+		tab, err = sparsetable.Open(t.Context(), lossy)
+		if err != nil {
+			t.Errorf("%s: %v", how, err)
+			continue
+		}
+		have := 0
+		o.must(tab.Scan(t.Context(), func(uint64, []float32) error { have++; return nil }))
+		if have == 0 || (have == len(o.rows)) != whole {
+			t.Errorf("%s: %d of %d rows are left", how, have, len(o.rows))
+		}
+		if l := tab.(sparsetable.LossHandler).Lost(); !whole && (len(l.Dirs) != 1 || l.Dirs[0].Dir != o.dirs[0]) {
+			t.Errorf("%s: %v are left out", how, l.Dirs)
+		}
+		o.must(tab.Close())
+		diskfault.Inject(nil)
+		if whole {
+			tabletest.CountInto(t, o.opts, o.rows, 1000, 3000)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func removeFiles(dirs []string, prefix, catalogPath string) error {
 			catalogs = append(catalogs, filepath.Join(dir, CatalogName))
 		}
 		if prefix == "" { // a process may have been killed while it made the catalog from a copy
-			errs = append(errs, os.RemoveAll(filepath.Join(dir, CatalogName+catalogcopy.NewSuffix)))
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, CatalogName+catalogcopy.NewSuffix)), os.RemoveAll(filepath.Join(dir, CatalogName+catalogcopy.OldSuffix)))
 		}
 		files.Catalog = false
 		for _, name := range files.Names() {

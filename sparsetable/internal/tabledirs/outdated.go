@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -46,43 +48,99 @@ func (d *Set) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
 	return nil
 }
 
+// found is one of several directories that each have a catalog.
+type found struct {
+	dir, table string
+	last       uint64
+	snapshots  []catalog.Snapshot
+}
+
 // leaveOutdated decides between several directories that each have a catalog. With AllowLost, it
-// leaves out those that are older than another one of the same table; otherwise it fails.
+// leaves out those whose catalog is damaged, or older than another one of the same table, and deletes
+// a catalog that another directory has, too; otherwise it fails. The error of a catalog that cannot be
+// read names its directory, so that Open can leave it out.
 func (d *Set) leaveOutdated(on vfs.FS, with []string) error {
-	var tables []string
-	var last []uint64
+	var all []found
+	var damaged []Lost
 	newest := 0
-	for i, dir := range with {
+	for _, dir := range with {
 		path := on.PathJoin(dir, CatalogName)
 		c, err := catalog.Open(catalog.Options{Dir: path, FS: on, ReadOnly: true})
+		if d.AllowLost && errors.As(err, new(*catalog.CorruptionError)) {
+			damaged = append(damaged, Lost{Dir: dir, Err: err})
+			continue
+		}
 		if err == nil {
-			tables, last = append(tables, c.Format().TableID), append(last, lastOf(on, c, path))
+			all = append(all, found{dir, c.Format().TableID, lastOf(on, c, path), c.Snapshots()})
 			err = c.Close()
 		}
-		if errors.Is(err, catalog.ErrInUse) {
-			return apierr.Of(err)
+		if err != nil {
+			return fmt.Errorf("the table in %s: %w", dir, apierr.Of(err))
 		}
-		if err != nil || tables[i] != tables[0] {
+		i := len(all) - 1
+		if all[i].table != all[0].table {
 			return fmt.Errorf("%w: %s each have a catalog: they belong to different tables, or one was copied", contract.ErrFiles, strings.Join(with, " and "))
 		}
-		if last[i] > last[newest] {
+		if all[i].last > all[newest].last {
 			newest = i
 		}
 	}
-	for i, dir := range with {
+	for _, l := range damaged {
+		if len(all) == 0 || catalog.LastID(catalog.Head(on, on.PathJoin(l.Dir, CatalogName))) > all[newest].last {
+			return fmt.Errorf("the table in %s: %w", l.Dir, apierr.Of(l.Err))
+		}
+		d.LeaveOut(l.Dir, l.Err)
+	}
+	for i, f := range all {
 		if i == newest {
 			continue
 		}
-		if last[i] == last[newest] {
-			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made from a copy while the disk of the other was missing: delete the directory %s in one of them", contract.ErrFiles, with[newest], dir, last[i], CatalogName)
+		n := all[newest]
+		if f.last == n.last {
+			if d.AllowLost && reflect.DeepEqual(f.snapshots, n.snapshots) && !sameFiles(on, f.dir, n.dir) {
+				if err := d.removeSurplus(on, f.dir, n.dir); err != nil {
+					return err
+				}
+				continue
+			}
+			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made from a copy while the disk of the other was missing: delete the directory %s in one of them", contract.ErrFiles, n.dir, f.dir, f.last, CatalogName)
 		}
-		err := outdated(on.PathJoin(dir, CatalogName), last[i], on.PathJoin(with[newest], CatalogName), last[newest])
+		err := outdated(on.PathJoin(f.dir, CatalogName), f.last, on.PathJoin(n.dir, CatalogName), n.last)
 		if !d.AllowLost {
 			return err
 		}
-		d.LeaveOut(dir, err)
+		d.LeaveOut(f.dir, err)
 	}
 	return nil
+}
+
+// sameFiles reports whether two directories have a file with rows of the same name: one is a copy of the other.
+func sameFiles(on vfs.FS, a, b string) bool {
+	names, err := on.List(a)
+	return err != nil || slices.ContainsFunc(names, func(name string) bool {
+		_, err := on.Stat(on.PathJoin(b, name))
+		return HasRows(name) && err == nil
+	})
+}
+
+// removeSurplus deletes the catalog in dir, which is the same as that in other. It happens if a process made one of them
+// from a copy because the disk of the other one had failed, and died before it committed a snapshot; the disk works
+// again.
+func (d *Set) removeSurplus(on vfs.FS, dir, other string) error {
+	path := on.PathJoin(dir, CatalogName)
+	d.Logger.Warn("sparsetable: two directories have the same catalog of the table; one of the catalogs is deleted", "deleted", path, "kept", on.PathJoin(other, CatalogName))
+	if vfs.Root(on) == vfs.Default {
+		lock, err := catalog.LockAlone(path)
+		if err != nil {
+			return fmt.Errorf("the table in %s: %w", dir, apierr.Of(err))
+		}
+		defer lock.Close()
+	}
+	aside := path + catalogcopy.NewSuffix // a crash must not leave a part of the catalog under its name
+	if err := errors.Join(on.RemoveAll(aside), on.Rename(path, aside), catalog.SyncDir(on, dir)); err != nil {
+		return err
+	}
+	return on.RemoveAll(aside)
 }
 
 // LeaveOut removes a directory from the table's and records it as lost.

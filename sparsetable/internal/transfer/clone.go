@@ -164,11 +164,13 @@ func (c *cloning) linkOrCopy(ctx context.Context, path string, size int64, dirs 
 	return copyDurably(ctx, path, filepath.Join(dirs[at%len(dirs)], filepath.Base(path)))
 }
 
-// cannotLink reports whether a file system refuses to link a file that can be copied: because it is
-// on another file system, the file system has no links, somebody else owns the file, or it has the
-// maximum number of links.
+// linkErrors are returned when a file is on another file system, somebody else owns it or the file system has no links
+// (EPERM, EOPNOTSUPP, or ENOSYS with FUSE), or it has the maximum number of links.
+var linkErrors = []error{unix.EXDEV, unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EMLINK}
+
+// cannotLink reports whether a file system refuses to link a file that can be copied.
 func cannotLink(err error) bool {
-	return errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK)
+	return slices.ContainsFunc(linkErrors, func(target error) bool { return errors.Is(err, target) })
 }
 
 // CanLink reports whether a file in the directory from can be linked into the directory to. It

@@ -187,7 +187,14 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *ImportRe
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.Close()) }()
+	defer func() {
+		closed := t.Close()
+		if closed != nil && r.Snapshot != 0 {
+			o.Logger.Warn("the rows are imported, but the table could not be closed properly", "error", closed)
+			return
+		}
+		err = errors.Join(err, closed)
+	}()
 	want := t.Layout()
 	if have := in.layout; have != nil && (have.ValueDim != want.ValueDim || have.StateDim != want.StateDim) {
 		return cliargs.Errorf("%s: the rows of %s have %v, those of the table have %v", cliargs.CommandPath(c), in.layoutOf, *have, want)
@@ -223,7 +230,10 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *ImportRe
 	}
 	r.Rows = t.Stats().Rows
 	if len(infos) > 0 {
-		return t.DropSnapshot(infos[len(infos)-1].ID)
+		old := infos[len(infos)-1].ID
+		if err := t.DropSnapshot(old); err != nil { // the new one is committed: the import has not failed
+			o.Logger.Warn("the rows are imported, but the table's earlier snapshot could not be deleted, and keeps its files: delete it with `aibox table compact --drop-older`", "snapshot", old, "error", err)
+		}
 	}
 	return nil
 }
