@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/trainer/inference"
@@ -125,6 +126,45 @@ func TestTrainsWhileTableArrives(t *testing.T) {
 	}
 }
 
+// TestStoppedAtTheEndWhileTableArrives checks a run that is stopped while it waits, at the end of
+// training, for files of its table. It must save all that it has trained, from which another process
+// resumes.
+func TestStoppedAtTheEndWhileTableArrives(t *testing.T) {
+	left := withBuckets(t)
+	want := outcome(t, left, train(t, left))
+	j := withBuckets(t, everyPass, "snapshots.remote="+t.TempDir())
+	if !lostAt(t, j, 14, true) {
+		t.Fatal("there were not so many passes")
+	}
+	j.Snapshots.Every = "1000000 passes"
+	var files *remote.Arriving
+	inBackground(t, func(a *remote.Arriving) { files = a })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var trained *run
+	opts := quiet
+	opts.afterPass = func(_ context.Context, r *run) error {
+		trained = r
+		return nil
+	}
+	opts.Logger = slog.New(onMessage{onMessage{quiet.Logger.Handler(), "evaluated", func() {
+		if trained.state.Epoch == j.Training.Epochs {
+			cancel()
+		}
+	}}, "waiting until the last snapshot is uploaded", func() { files.Start() }})
+	_, err := Train(ctx, j, opts)
+	var again *ResumableError
+	if errkind.Of(ctx, err) != errkind.Interrupted || !errors.As(err, &again) {
+		t.Fatal(err)
+	}
+	if last := trained.state.Engine.Step; again.From.Step != last {
+		t.Errorf("%d steps were trained, and the run resumes after step %d", last, again.From.Step)
+	}
+	inBackground(t, (*remote.Arriving).Start)
+	got := outcome(t, j, train(t, j))
+	got.compare(t, &want)
+}
+
 // TestArrivingTableDamagedOnce damages once what is fetched of the table's files while training
 // continues: headers, buckets that are read one by one, and files that are read as a whole. The
 // bytes must be fetched again, without any other effect.
@@ -201,11 +241,11 @@ type onMessage struct {
 
 func (h onMessage) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h onMessage) Handle(_ context.Context, r slog.Record) error {
+func (h onMessage) Handle(ctx context.Context, r slog.Record) error {
 	if strings.HasPrefix(r.Message, h.text) {
 		h.do()
 	}
-	return nil
+	return h.Handler.Handle(ctx, r)
 }
 
 // TestArrivingTableDamaged checks a bucket file that turns out to be damaged in the remote

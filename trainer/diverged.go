@@ -12,8 +12,9 @@ import (
 // one whose training has diverged so that it predicts 0 and 1. Published, it would do harm every
 // hour until the next night. checkLearned also refuses a model whose many training examples all
 // have the same label. How well the model predicts is decided by the evaluation after the kept
-// epoch. If all data are trained on, the last line of the training metrics decides, provided that
-// training was long enough to learn anything or that line is too high.
+// epoch. If all data are trained on, or if the evaluation data all have the same label, the last
+// line of the training metrics decides, or the whole kept epoch if it is not the last one. This
+// holds only if training was long enough to learn anything, or if their log loss is too high.
 func (r *run) checkLearned(k *runstate.Kept) error {
 	if r.job.Training.AcceptDiverged {
 		return nil
@@ -22,8 +23,14 @@ func (r *run) checkLearned(k *runstate.Kept) error {
 		return &worseError{errkind.Errorf(errkind.Diverged, "%s; training.accept_diverged: true commits such a model", text)}
 	}
 	where, report := r.state.OfEpoch(k.Epoch).Decisive()
-	if recent := r.state.Recent; report == nil && recent != nil && (k.Step-r.state.Engine.FirstStep >= fewSteps || recent.LogLoss > untrainedLoss) {
-		where, report = "the last training examples, each before it was trained on,", recent
+	if report == nil || !report.NormalizedEntropy.Defined() {
+		where, report = "the last training examples, each before it was trained on,", r.state.Recent
+		if k.Epoch != r.state.Last.Epoch {
+			where, report = "the training examples, each before it was trained on,", &r.state.OfEpoch(k.Epoch).Online
+		}
+		if report != nil && k.Step-r.state.Engine.FirstStep < fewSteps && !(report.LogLoss > untrainedLoss) {
+			return nil
+		}
 	}
 	if report == nil || !worseThanConstant(report) {
 		return nil

@@ -19,10 +19,36 @@ import (
 	"aibox/trainer/modeldir"
 )
 
+// withLabel writes the header and those lines of the evaluation data of the test job that have a
+// label, and returns the new file.
+func withLabel(t *testing.T, label string) string {
+	log, err := testjobs.Log()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(log, "eval.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for line := range strings.Lines(string(data)) {
+		if lines.Len() == 0 || strings.HasPrefix(line, label+"\t") {
+			lines.WriteString(line)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "eval.tsv")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestDivergedModelsAreNotCommitted checks that a model whose predictions have become 0 and 1 ends
-// the job, with and without evaluation data, and that the earlier model stays. With a setting, the
-// same job commits the model that a run with this setting would have made, without training again.
+// the job, with and without evaluation data, even if all these data have the same label, and that
+// the earlier model stays. With a setting, the same job commits the model that a run with this
+// setting would have made, without training again.
 func TestDivergedModelsAreNotCommitted(t *testing.T) {
+	withoutClicks := "data.eval=[" + withLabel(t, "0") + "]"
 	for name, set := range map[string][]string{
 		"in memory":          {"data.eval=[LOG/eval.tsv]"},
 		"no evaluation data": {"data.eval=[]"},
@@ -30,6 +56,9 @@ func TestDivergedModelsAreNotCommitted(t *testing.T) {
 		"on SSD":             onSSD("data.eval=[]"),
 		"best epoch":         {"training.epochs=3", "training.early_stopping.metric=log_loss"},
 		"no snapshots":       {"snapshots.every=none"},
+		"without clicks":     {withoutClicks},
+		"clicks only":        {"data.eval=[" + withLabel(t, "1") + "]"},
+		"best, no clicks":    {withoutClicks, "training.epochs=2", "training.early_stopping.metric=log_loss"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			diverging := append(slices.Clip(set), "training.batch_size=16", "optimizer.rows.kind=sgd", "optimizer.rows.learning_rate=500", "optimizer.dense.kind=sgd", "optimizer.dense.learning_rate=500")

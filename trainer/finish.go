@@ -14,10 +14,15 @@ import (
 	"aibox/trainer/runstate"
 )
 
+// arrived waits, at the end of training, until all files of the table are there.
+func (r *run) arrived(ctx context.Context) error {
+	r.opts.Status.Begin(report.PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
+	return r.arriving.Whole(ctx)
+}
+
 // finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
-	r.opts.Status.Begin(report.PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
-	if err := r.arriving.Whole(ctx); err != nil {
+	if err := r.arrived(ctx); err != nil {
 		return err
 	}
 	if r.final == nil {

@@ -121,7 +121,10 @@ func (r *run) train(ctx context.Context) error {
 		return nil
 	}
 	if err == nil && r.final == nil {
-		if err = r.epochs(ctx); err != nil && errkind.Of(ctx, err) == errkind.Interrupted {
+		if err = r.epochs(ctx); err == nil {
+			err = r.arrived(ctx)
+		}
+		if err != nil && errkind.Of(ctx, err) == errkind.Interrupted {
 			r.snapshots.onStop()
 		}
 	}

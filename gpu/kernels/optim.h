@@ -44,7 +44,7 @@ DEVICE float step_adam(const Update &u, float w, float g, float &m, float &v) {
 DEVICE float ftrl_denominator(const Update &u, float n) { return (u.beta + sqrtf(n)) / u.rate + u.lambda2; }
 
 DEVICE float step_ftrl(const Update &u, float w, float g, float &z, float &n) {
-	if (u.rate == 0) {
+	if (u.rate < 0x1p-64f) { // minAlpha of package kernel
 		return w;
 	}
 	float d = penalized(u, w, g);

@@ -33,13 +33,19 @@ func (c *FTRL) Dual(w, n float32) float32 {
 	return 0
 }
 
+// minAlpha is the learning rate below which a step changes nothing: 2^-64. It would change a value by
+// less than about that much, which is nothing beside ordinary values, but with a still smaller rate
+// the denominator overflows, since a root of n is at most 2^64. Exponential decay has such rates
+// before it reaches 0.
+const minAlpha = 0x1p-64
+
 // Step updates the values w and their state z and n.
 func (c *FTRL) Step(w, g, z, n []float32) {
 	sameLength("FTRL.Step", len(w), len(g))
 	sameLength("FTRL.Step", len(w), len(z))
 	sameLength("FTRL.Step", len(w), len(n))
-	if c.Alpha == 0 {
-		return // a learning rate of 0 changes nothing
+	if c.Alpha < minAlpha {
+		return
 	}
 	for i := range w {
 		d := g[i] + float32(c.L2*w[i])

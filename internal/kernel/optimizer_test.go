@@ -54,6 +54,30 @@ func TestOptimizers(t *testing.T) {
 	}
 }
 
+// TestFTRLOfTinyRates checks that steps with a learning rate that falls to 0 leave numbers finite,
+// whatever the gradients so far, and that those with a tiny rate leave values as they are.
+func TestFTRLOfTinyRates(t *testing.T) {
+	for alpha := float32(1); ; alpha /= 2 {
+		w, g := []float32{0, 0.5, -3, 0, 0.25}, []float32{0.1, -0.2, 0.3, 4, 1e15}
+		z, n := []float32{0, 0, 0, 10, 0}, []float32{0, 1e-6, 100, 1e20, 1e10}
+		before := slices.Clone(w)
+		(&FTRL{Alpha: alpha, Beta: 1, Lambda1: 1e-3}).Step(w, g, z, n)
+		for i := range w {
+			for _, x := range []float32{w[i], z[i], n[i]} {
+				if x-x != 0 {
+					t.Errorf("alpha %g: value %d is %g, its z %g and its n %g", alpha, i, w[i], z[i], n[i])
+				}
+			}
+			if alpha < 1e-10 && (w[i]-before[i] > 1e-10 || before[i]-w[i] > 1e-10) {
+				t.Errorf("alpha %g: value %d is %g, was %g", alpha, i, w[i], before[i])
+			}
+		}
+		if alpha == 0 {
+			return
+		}
+	}
+}
+
 func BenchmarkOptimizers(b *testing.B) {
 	const n = 1 << 13
 	r := seeded(b, 1)

@@ -28,7 +28,8 @@ type Engine interface {
 	// After an error, it only waits until the engine no longer uses the rows.
 	End() error
 
-	// Check reports parameters that the last update has made infinite or NaN.
+	// Check reports parameters that the last update has made infinite or NaN, or whose optimizer
+	// has such state.
 	Check() error
 	// Export, called between two passes, writes the engine's state into its State, and changes of
 	// rows that it still holds into the rows. The caller may read both until the next call of the

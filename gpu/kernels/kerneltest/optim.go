@@ -13,8 +13,11 @@ func (r *rig) update(f kernel.Formula) kernel.Update {
 		Formula: f, Shrink: 1, L2: 0.1 * r.Float32(), Rate: r.Float32(), Epsilon: 1e-3, Momentum: 0.9,
 		Beta2: 0.99, Rest1: 0.1, Rest2: 0.01, Scale: r.Float32(), Beta: r.Float32(), Lambda1: 0.1 * r.Float32(), Lambda2: r.Float32(),
 	}
-	if r.IntN(3) == 0 {
+	switch r.IntN(6) {
+	case 0, 1:
 		u.L2, u.Rate = 0, 0
+	case 2:
+		u.Rate *= 1e-39 // with which an FTRL step of the usual formula gives NaN
 	}
 	if r.IntN(2) == 0 {
 		u.Shrink = 0.9 + 0.1*r.Float32()

@@ -106,6 +106,16 @@ func (e *Engine) Check() error {
 			return engine.UpdateError(fmt.Sprintf("parameter %s", p.Name), e.state.Step)
 		}
 	}
+	if e.state.Dense == nil {
+		return nil
+	}
+	for i, p := range e.Network.Params {
+		for _, slot := range e.state.Dense.Slots(i) {
+			if !engine.Finite(slot) {
+				return engine.OptimizerError(fmt.Sprintf("parameter %s", p.Name), e.state.Step)
+			}
+		}
+	}
 	return nil
 }
 

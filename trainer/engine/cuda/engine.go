@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 
 	"aibox/gpu"
 	"aibox/internal/panics"
@@ -239,8 +238,12 @@ func (e *Engine) Check() error {
 	if err != nil {
 		return e.fail(err)
 	}
-	if i >= 0 {
-		return engine.UpdateError(fmt.Sprintf("parameter %s", e.Network.Params[i].Name), e.state.Step)
+	params := e.Network.Params
+	switch {
+	case i >= len(params):
+		return engine.OptimizerError("parameter "+params[i-len(params)].Name, e.state.Step)
+	case i >= 0:
+		return engine.UpdateError("parameter "+params[i].Name, e.state.Step)
 	}
 	return nil
 }

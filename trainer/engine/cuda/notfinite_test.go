@@ -115,7 +115,8 @@ func TestInferNotFinite(t *testing.T) {
 	}
 }
 
-// TestCheck: a parameter that the last update has made infinite is found, and named.
+// TestCheck: a parameter is found, and named, that the last update has made infinite, or whose
+// optimizer's state it has made infinite.
 func TestCheck(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(true), dense: adam, seed: seed, batches: 1, examples: 30}
@@ -126,15 +127,18 @@ func TestCheck(t *testing.T) {
 		if err := b.engine.Check(); err != nil {
 			t.Error(err)
 		}
-		p := b.model.Params()[2]
-		p.Data[len(p.Data)-1] = float32(math.NaN())
-		if err := b.engine.Import(); err != nil {
-			t.Fatal(err)
+		fails := func(broken []float32, want error) {
+			broken[len(broken)-1] = float32(math.Inf(1))
+			if err := b.engine.Import(); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.engine.Check(); !errors.Is(err, program.ErrNotFinite) || err.Error() != want.Error() {
+				t.Errorf("%v, want %v", err, want)
+			}
 		}
-		want := fmt.Sprint(engine.UpdateError("parameter "+p.Name, 1))
-		if err := b.engine.Check(); !errors.Is(err, program.ErrNotFinite) || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		p := b.model.Params()
+		fails(b.state.Dense.Slots(3)[1], engine.OptimizerError("parameter "+p[3].Name, 1))
+		fails(p[2].Data, engine.UpdateError("parameter "+p[2].Name, 1))
 	}
 }
 

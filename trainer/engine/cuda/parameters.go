@@ -30,7 +30,7 @@ type parameters struct {
 	value   []int // of each parameter, its offset
 	values  int   // float32 values of all parameters, with the gaps between them
 	running []int // of each normalization, the offset of its running statistics
-	checks  int   // offset of one word per parameter: see firstNotFinite
+	checks  int   // offset of two words per parameter: see firstNotFinite
 	bytes   int
 
 	gradientPlaces
@@ -104,7 +104,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads 
 	for _, n := range net.Norms {
 		p.running = append(p.running, place(len(n.Both)))
 	}
-	p.checks = place(len(net.Params))
+	p.checks = place(2 * len(net.Params))
 	return p
 }
 
@@ -299,13 +299,16 @@ func transferPart(replicas []*replica, pinned gpu.Pinned, at int, host []float32
 	return nil
 }
 
-// firstNotFinite returns the first parameter with an infinite or NaN value, or -1.
+// firstNotFinite returns the first parameter with an infinite or NaN value or, if there is none, the
+// number of parameters plus the first one whose state of the optimizer has such a number. If there is
+// none, either, it returns -1.
 func (e *Engine) firstNotFinite() (int, error) {
 	p := e.params
-	n := len(p.net.Params)
-	if n == 0 {
+	params := len(p.net.Params)
+	if params == 0 {
 		return -1, nil
 	}
+	n := 2 * params
 	// The flags lie in the state memory, since rows may have taken all free memory.
 	r := e.replicas[0]
 	flags := func(first, n int) gpu.Region { return gpu.Part(r.state, p.checks+4*first, 4*n) }
@@ -319,6 +322,14 @@ func (e *Engine) firstNotFinite() (int, error) {
 	for i, param := range p.net.Params {
 		if err := r.kernels.Finite(r.compute, flags(i, 1), r.vector(p.value[i], len(param.Data)), 1); err != nil {
 			return 0, err
+		}
+		if p.dense == nil {
+			continue
+		}
+		for s, data := range p.dense.Slots(i) {
+			if err := r.kernels.Finite(r.compute, flags(params+i, 1), r.vector(p.slots[i][s], len(data)), 1); err != nil {
+				return 0, err
+			}
 		}
 	}
 	if err := r.compute.Copy(gpu.All(pinned), flags(0, n)); err != nil {
