@@ -53,25 +53,18 @@ func TestOverflowIsNotCommitted(t *testing.T) {
 // finite. These values could never change again.
 func TestOptimizerStateOverflowIsNotCommitted(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "train.tsv")
-	const huge = "1e25" // its square is no float32
-	for name, c := range map[string]struct{ d1, user, dense, rows, want string }{
-		"dense":      {huge, "a:1", "adam", "sgd", "the optimizer's state of parameter"},
-		"rows":       {"0", "a:" + huge, "sgd", "adagrad", "the optimizer's state of the row of key"},
-		"rows, ftrl": {"0", "a:" + huge, "sgd", "ftrl", "the optimizer's state of the row of key"},
-	} {
-		text := fmt.Sprintf("label\tD1\tD2\tD3\tuser\titem\ttags\tregion\n1\t%s\t0\t0\t%s\ti\tt\tr\n", c.d1, c.user)
-		if err := os.WriteFile(log, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		j := job(t, "lr", "data.train=["+log+"]", "data.eval=[]", "data.shuffle_buffer=0", "training.batch_size=1", "data.columns[1].transform=[]",
-			"data.columns[2].transform=[]", `data.columns[4]={name: user, separator: "|", weight_separator: ":"}`, "sparse_table.init_stddev=0",
-			"optimizer.dense={kind: "+c.dense+", learning_rate: 1e-6}", "optimizer.rows={kind: "+c.rows+", learning_rate: 1e-6}")
-		_, err := Train(t.Context(), j, quiet)
-		if errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(fmt.Sprint(err), c.want) || !strings.Contains(fmt.Sprint(err), "training.warm_start") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := modeldir.Open(j.Output.ModelDir); !errors.Is(err, modeldir.ErrNoModel) {
-			t.Errorf("%s: a model was committed: %v", name, err)
-		}
+	text := "label\tD1\tD2\tD3\tuser\titem\ttags\tregion\n1\t1e25\t0\t0\ta\ti\tt\tr\n" // the square of 1e25 is no float32
+	if err := os.WriteFile(log, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j := job(t, "lr", "data.train=["+log+"]", "data.eval=[]", "data.shuffle_buffer=0", "training.batch_size=1", "data.columns[1].transform=[]",
+		"data.columns[2].transform=[]", "sparse_table.init_stddev=0", "optimizer.dense={kind: adam, learning_rate: 1e-6}",
+		"optimizer.rows={kind: sgd, learning_rate: 1e-6}")
+	_, err := Train(t.Context(), j, quiet)
+	if errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(fmt.Sprint(err), "the optimizer's state of parameter") || !strings.Contains(fmt.Sprint(err), "training.warm_start") {
+		t.Error(err)
+	}
+	if _, err := modeldir.Open(j.Output.ModelDir); !errors.Is(err, modeldir.ErrNoModel) {
+		t.Errorf("a model was committed: %v", err)
 	}
 }

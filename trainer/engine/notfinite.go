@@ -34,8 +34,9 @@ func UpdateError(what string, step int64) error {
 	return fmt.Errorf("%w: %s after the update of step %d; %s", program.ErrNotFinite, what, step, remedy)
 }
 
-// OptimizerError is the error of a step after which the optimizer's state of a parameter or of a row
-// is infinite or NaN, but no value is. Such a value would never change again, in any later run.
+// OptimizerError is the error of a step after which the optimizer's state of a parameter is infinite or
+// NaN, but no value is. Such a value would never change again, in any later run. The state of rows is not
+// checked: a row that does not change any more is not worth a night.
 func OptimizerError(what string, step int64) error {
 	return fmt.Errorf("%w: the optimizer's state of %s after the update of step %d; %s; if the model that training started from has that state already, name an earlier model in training.warm_start, or set it to \"\" to begin with a new one", program.ErrNotFinite, what, step, remedy)
 }

@@ -99,7 +99,7 @@ func (r *Rows) set(b *reader.Batch) {
 
 // Update applies the gradients of bags to the rows that Collect has read. The step is the state's,
 // which has been counted already; scale multiplies the learning rate. The error wraps
-// program.ErrNotFinite if the values of a row or its state are no longer finite.
+// program.ErrNotFinite if the values of a row are no longer finite.
 func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
 	r.sums = engine.Resize(r.sums, len(r.batch.RowBags)/kernel.SumPiece*r.Layout.ValueDim)
 	grads.pieces = r.sums
@@ -110,18 +110,9 @@ func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
 	r.rounding = sparsetable.NewRounding(r.Seed, uint64(r.state.Step))
 	r.onOccurrences(r.sumTask, r.updateTask)
 	if i := r.overflowed.Load(); i > 0 {
-		return r.notFinite(int(i - 1))
+		return engine.UpdateError(fmt.Sprintf("the row of key %x", r.pass.Keys[r.batch.Rows[i-1]]), r.state.Step)
 	}
 	return nil
-}
-
-// notFinite returns the error of row i, whose values or state are not finite.
-func (r *Rows) notFinite(i int) error {
-	what, values := fmt.Sprintf("the row of key %x", r.pass.Keys[r.batch.Rows[i]]), r.value(i)
-	if r.Layout.LoadValues(values, r.row(i)); engine.Finite(values) {
-		return engine.OptimizerError(what, r.state.Step)
-	}
-	return engine.UpdateError(what, r.state.Step)
 }
 
 // seen returns how often row i occurs in the mini-batch, and how often with label 1. The latter is
@@ -205,8 +196,8 @@ func (r *Rows) gatherOnly(lo, hi int) {
 
 // update applies the gradients to rows lo to hi, which collect has read. 16-bit values are updated
 // as float32 in r.values, and then rounded into their row with random bits of this step. A row
-// whose values or state are no longer finite is recorded: it may not occur again in this job, so no
-// other place may find it.
+// whose values are no longer finite is recorded: it may not occur again in this job, so no other
+// place may find it.
 func (r *Rows) update(lo, hi int) {
 	inPlace := r.Layout.Format == sparsetable.Float32
 	dim := r.Layout.ValueDim
@@ -228,7 +219,7 @@ func (r *Rows) update(lo, hi int) {
 		}
 		state := r.decay.update(values, r.Layout.State(row))
 		r.step(i).Update(values, state, grad)
-		if !engine.Finite(values) || !engine.Finite(state) {
+		if !engine.Finite(values) {
 			r.overflow(i)
 		}
 		if !inPlace {
@@ -237,7 +228,7 @@ func (r *Rows) update(lo, hi int) {
 	}
 }
 
-// overflow records that the values or the state of row i are not finite.
+// overflow records that the values of row i are not finite.
 func (r *Rows) overflow(i int) {
 	for n := int64(i) + 1; ; {
 		was := r.overflowed.Load()
