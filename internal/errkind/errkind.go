@@ -31,7 +31,7 @@ const (
 	IO                      // input or output failed, or a device
 	Locked                  // another process trains the job, or uses the model directory, the table or a device
 	LostData                // more of the data is lost than the job allows
-	Diverged                // a loss or a prediction is not a finite number, predictions are worse than a constant, or all labels are the same
+	Diverged                // a loss, a prediction or a number of the model or of its optimizer is not finite, predictions are worse than a constant, or all labels are the same
 	Interrupted             // a signal ended the work
 )
 
@@ -47,7 +47,7 @@ var kinds = [...]struct {
 	Job:         {5, "job_file", "an error in the job file, or a setting that cannot be applied"},
 	Locked:      {6, "locked", "another process is training the job, or using the model directory, the table or a device"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows, or more samples than recovery.max_lost_samples"},
-	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, its predictions are worse than a constant, or all of its many examples have the same label"},
+	Diverged:    {8, "diverged", "the model diverged: a loss, a prediction or a number of the model or of its optimizer is not finite, its predictions are worse than a constant, or all of its many examples have the same label"},
 	Interrupted: {130, "interrupted", "interrupted"},
 }
 
