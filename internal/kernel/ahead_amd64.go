@@ -23,7 +23,7 @@ type matrixAhead struct {
 	row   uintptr // bytes between rows
 }
 
-const lineBytes = 64
+const lineBytes = alignment * floatBytes
 
 // linesOf returns the lines that columns of some rows of x occupy.
 func linesOf(x []float32, ldx, columns, rows int) matrixAhead {
